@@ -44,7 +44,7 @@ from grader.build.baseline import build_baseline
 from grader.checks.common.case_run import RunSetup
 from grader.checks.performance.benchmarks import sets_for
 from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
-from grader.checks.performance.timed_worker import StoppedError, TimedWorker, open_timed_worker
+from grader.checks.performance.timed_worker import StoppedError, TimedWorker
 from grader.gpu.nvml import gpus, visible
 from grader.judge.buffers import open_gpu
 from grader.judge.cpu_affinity import core_of, pinned_to
@@ -71,18 +71,15 @@ class Setup:
     def buffer_pool(self, seed: int) -> Iterator[BufferPool]:
         """Allocate the buffers."""
         oracle = Oracle(self.bench.assignment)
-        with open_buffer_pool(
-            self.bench, oracle, self.case, Language.TRITON, sets=self.sets, seed=seed
-        ) as pool:
+        with open_buffer_pool(self.bench, oracle, self.case, sets=self.sets, seed=seed) as pool:
             yield pool
 
     @contextmanager
     def worker(self, pool: BufferPool, *, trusted: bool = True) -> Iterator[TimedWorker]:
         """Start a worker that runs torch, and warm it up."""
         built, server = self.bench.built, self.bench.server
-        with open_timed_worker(
-            lambda: Session(built, LIMITS, server), built, LIMITS, pool, trusted=trusted
-        ) as worker:
+        with Session(built, LIMITS, server) as session:
+            worker = TimedWorker(session, built, LIMITS, pool, trusted=trusted)
             worker.warm_up()
             yield worker
 

@@ -1,4 +1,4 @@
-"""Reads the measurements that `grade calibrate` stores beside a spec, one file per GPU.
+"""The measurements that `grade calibrate` stores beside a spec, one file per GPU.
 
 assignments/NAME/calibration/GPU.json
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from grader.assignment.model import Kernel
 from grader.errors import GraderError
+from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.vocabulary import Language
 
 FOLDER = "calibration"
@@ -33,36 +35,90 @@ class BenchmarkFigure:
     speedup: float
     gb_s: float
     tflop_s: float | None
+    low: float
+    high: float
+    roof_share: float | None = None
+
+    @classmethod
+    def of(cls, timing: Mapping[str, Any]) -> BenchmarkFigure:
+        """Return the figures kept of a timing in the report's evidence; KeyError if one lacks."""
+        names = [field.name for field in fields(cls) if field.name != "roof_share"]
+        return cls(**{n: timing[n] for n in names}, roof_share=timing.get("roof_share"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFigure:
-    """One reference or sample; `speedup` is None if it could not be timed."""
+    """One reference or sample; `problem` says why it could not be timed."""
 
     kernel: str
     language: Language
     hand_in: str
-    speedup: float | None
-    benchmarks: tuple[BenchmarkFigure, ...]
+    speedup: float | None = None
+    benchmarks: tuple[BenchmarkFigure, ...] = ()
+    problem: str | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the figure as JSON values."""
+        timed = {"benchmarks": list(map(asdict, self.benchmarks))} if self.benchmarks else None
+        return {
+            "kernel": self.kernel,
+            "language": self.language.value,
+            "hand_in": self.hand_in,
+            "speedup": self.speedup,
+            "evidence": timed,
+            "problem": self.problem,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """All figures of one assignment on one GPU; `architecture` is, for example, "sm_90"."""
+    """All figures of one assignment on one GPU, and the versions that they depend on."""
 
     assignment: str
-    gpu: str
-    architecture: str
+    environment: Mapping[str, Any]
     figures: tuple[SourceFigure, ...]
+
+    @property
+    def gpu(self) -> str:
+        """The GPU's name."""
+        return str(self.environment["gpu"])
+
+    @property
+    def architecture(self) -> str:
+        """The GPU's architecture, for example "sm_90"."""
+        return f"sm_{str(self.environment['compute_capability']).replace('.', '')}"
 
     def of(self, kernel: str, language: Language) -> tuple[SourceFigure, ...]:
         """Return the figures of one kernel in one language."""
         return tuple(f for f in self.figures if (f.kernel, f.language) == (kernel, language))
 
+    def speedups(self, kernel: str, language: Language) -> dict[str, float]:
+        """Return the speedups of one kernel in one language, by reference or sample."""
+        timed = self.of(kernel, language)
+        return {f.hand_in: f.speedup for f in timed if f.speedup is not None}
 
-def must_be_too_slow(hand_in: str) -> bool:
-    """True if this is the name of a sample that no tier may accept."""
-    return hand_in.startswith(f"{TOO_SLOW}/")
+    def proposal(self, kernel: str, language: Language) -> Proposal | None:
+        """Return tiers for a kernel in a language; None if its reference was not timed."""
+        speedups = self.speedups(kernel, language)
+        return propose(speedups[REFERENCE], _slow(speedups)) if REFERENCE in speedups else None
+
+    def sensitivities(self, kernel: Kernel, language: Language) -> list[str]:
+        """Return a sentence for each tier of the spec that is too close to a speedup."""
+        speedups = self.speedups(kernel.name, language)
+        tiers = kernel.tiers.of(language, self.architecture)
+        if not tiers or REFERENCE not in speedups:
+            return []
+        return sensitivities(tiers, speedups[REFERENCE], _slow(speedups))
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        document = {
+            "format": FORMAT,
+            "assignment": self.assignment,
+            "environment": self.environment,
+            "figures": [figure.plain() for figure in self.figures],
+        }
+        return json.dumps(document, indent=2) + "\n"
 
 
 def calibrations(assignment: Path) -> list[Calibration]:
@@ -84,11 +140,10 @@ def read_calibration(path: Path) -> Calibration:
         raise GraderError(f"{path} is no calibration of format {FORMAT}", tip=tip)
     try:
         environment = document["environment"]
-        capability = str(environment["compute_capability"]).replace(".", "")
+        _ = environment["gpu"], environment["compute_capability"]
         return Calibration(
             assignment=document["assignment"],
-            gpu=environment["gpu"],
-            architecture=f"sm_{capability}",
+            environment=environment,
             figures=tuple(map(_figure, document["figures"])),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -96,21 +151,17 @@ def read_calibration(path: Path) -> Calibration:
 
 
 def _figure(plain: Mapping[str, Any]) -> SourceFigure:
-    evidence = plain["evidence"] or {"benchmarks": ()}
+    timings = plain["evidence"]["benchmarks"] if plain["evidence"] else ()
     return SourceFigure(
         kernel=plain["kernel"],
         language=Language(plain["language"]),
         hand_in=plain["hand_in"],
         speedup=plain["speedup"],
-        benchmarks=tuple(
-            BenchmarkFigure(
-                name=timing["name"],
-                baseline_us=timing["baseline_us"],
-                submission_us=timing["submission_us"],
-                speedup=timing["speedup"],
-                gb_s=timing["gb_s"],
-                tflop_s=timing["tflop_s"],
-            )
-            for timing in evidence["benchmarks"]
-        ),
+        benchmarks=tuple(map(BenchmarkFigure.of, timings)),
+        problem=plain.get("problem"),
     )
+
+
+def _slow(speedups: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return the samples that no tier may accept."""
+    return [(name, value) for name, value in speedups.items() if name.startswith(f"{TOO_SLOW}/")]

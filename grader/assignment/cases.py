@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.vocabulary import Device, Language, Visibility
@@ -23,18 +23,8 @@ class Range:
     min: int
     max: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseTemplate:
-    """A `[[cases]]` table with one value or range for every size."""
-
-    sizes: Mapping[str, int | float | Range]
-    values: str = DEFAULT_VALUES
-    memory: bool = False
-    exact: bool = False
-    visibility: Visibility = Visibility.VISIBLE
-    devices: frozenset[Device] = frozenset(Device)
-    languages: frozenset[Language] = frozenset(Language)
+    def __str__(self) -> str:
+        return f"{self.min}..{self.max}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,54 +44,61 @@ class Case:
     exact: bool = False
 
 
-def draw_cases(
-    templates: Sequence[CaseTemplate],
-    assignment: str,
-    device: Device,
-    language: Language,
-    *,
-    public_seed: int,
-    secret_seed: int,
-) -> tuple[Case, ...]:
-    """Return the concrete cases of a run, in the spec's order."""
-    cases: list[Case] = []
-    for position, template in enumerate(templates):
-        seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
-        case_seed = _derive(seed, assignment, position)
-        # Draw before filtering, so that all devices get the same case.
-        sizes = _draw(template.sizes, _derive(case_seed, "sizes"))
-        if device in template.devices and language in template.languages:
-            cases.append(_concrete(template, sizes, case_seed, cases))
-    return tuple(cases)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseTemplate:
+    """A `[[cases]]` table with one value or range for every size."""
+
+    sizes: Mapping[str, int | float | Range]
+    values: str = DEFAULT_VALUES
+    memory: bool = False
+    exact: bool = False
+    visibility: Visibility = Visibility.VISIBLE
+    devices: frozenset[Device] = frozenset(Device)
+    languages: frozenset[Language] = frozenset(Language)
+
+    @property
+    def name(self) -> str:
+        """How people call the template."""
+        return case_name(self.sizes, self.values)
+
+    def draw(self, seed: int) -> Case:
+        """Return the case of this seed, with a size drawn from each range."""
+        rng = random.Random(derived_seed(seed, "sizes"))
+        sizes = {
+            name: rng.randint(size.min, size.max) if isinstance(size, Range) else size
+            for name, size in self.sizes.items()
+        }
+        return Case(
+            name=case_name(sizes, self.values),
+            sizes=sizes,
+            values=self.values,
+            visibility=self.visibility,
+            seed=seed,
+            memory=self.memory,
+            exact=self.exact,
+        )
 
 
-def _derive(seed: int, *path: str | int) -> int:
+def case_sizes(
+    sizes: Mapping[str, float | list[float] | Mapping[str, int]],
+) -> Iterator[dict[str, int | float | Range]]:
+    """Yield the sizes of each case of a `[[cases]]` table: one for each position of its lists."""
+    length = max((len(size) for size in sizes.values() if isinstance(size, list)), default=1)
+    for position in range(length):
+        yield {
+            name: Range(**one) if isinstance(one, Mapping) else one
+            for name, size in sizes.items()
+            for one in [size[position] if isinstance(size, list) else size]
+        }
+
+
+def case_name(sizes: Mapping[str, object], values: str) -> str:
+    """Return how people call a case: `rows=3, cols=1..64, zeros`."""
+    words = [f"{name}={size}" for name, size in sizes.items()]
+    return ", ".join([*words, *([values] if values != DEFAULT_VALUES else [])])
+
+
+def derived_seed(seed: int, *path: str | int) -> int:
     """Return a 63-bit seed that depends on all arguments, and not on the machine."""
     text = "/".join(map(str, (seed, *path)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
-
-
-def _draw(sizes: Mapping[str, int | float | Range], seed: int) -> dict[str, int | float]:
-    rng = random.Random(seed)
-    return {
-        name: rng.randint(value.min, value.max) if isinstance(value, Range) else value
-        for name, value in sizes.items()
-    }
-
-
-def _concrete(
-    template: CaseTemplate, sizes: dict[str, int | float], seed: int, before: list[Case]
-) -> Case:
-    name = ", ".join(f"{key}={value}" for key, value in sizes.items())
-    if template.values != DEFAULT_VALUES:
-        name += f", {template.values}"
-    twins = sum(case.name == name or case.name.startswith(f"{name} #") for case in before)
-    return Case(
-        name=f"{name} #{twins + 1}" if twins else name,
-        sizes=sizes,
-        values=template.values,
-        memory=template.memory,
-        exact=template.exact,
-        visibility=template.visibility,
-        seed=seed,
-    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from grader.assignment.problem import Problem, named
+from grader.assignment.signature import Signature
 from grader.assignment.toml_locations import KeyPath
 from grader.assignment.validate_cases import size_problems
 from grader.vocabulary import Language
@@ -48,8 +49,8 @@ def _is_in(name: FigureName, language: Language) -> bool:
     return language is Language.CUDA or name != "shared_wavefronts"
 
 
-def counter_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of the bounds in a spec with a valid signature."""
+def counter_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[Problem]:
+    """Yield the problems of the bounds."""
     for index, kernel in enumerate(data["kernels"]):
         at: KeyPath = ("kernels", index)
         bounds = kernel.get("counters", {})
@@ -75,4 +76,4 @@ def counter_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
                 f"add `counters = {{ sizes = …, … }}` with one of {named(FIGURES)}",
             )
         if bounds:
-            yield from size_problems(bounds["sizes"], data["signature"], (*at, "counters", "sizes"))
+            yield from size_problems(bounds["sizes"], signature, (*at, "counters", "sizes"))

@@ -26,8 +26,8 @@ from grader.assignment.calibration import calibrations
 from grader.assignment.catalogue import ASSIGNMENTS, assignment_root, find_assignments
 from grader.assignment.handout import HANDOUT, with_figures, with_tiers
 from grader.assignment.model import PROGRAM_FILE, Assignment
-from grader.assignment.reader import read_assignment
-from grader.errors import GraderError, SpecError, UsageError, not_utf8
+from grader.assignment.reader import read_assignment, read_text
+from grader.errors import GraderError, SpecError, UsageError
 
 STUBS_FILE = "stubs.json"
 TEMPLATES = "student_template"
@@ -107,7 +107,7 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
     yield assignment.folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
     handout = assignment.folder / HANDOUT
     if handout.is_file():
-        text = with_tiers(_text(handout), assignment)
+        text = with_tiers(read_text(handout), assignment)
         yield handout, with_figures(text, assignment, calibrations(assignment.folder))
 
 
@@ -119,20 +119,11 @@ def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]
         template = repository / TEMPLATES / assignment.name / path
         if solved.is_file():
             try:
-                yield path, stub_text(_text(solved))
+                yield path, stub_text(read_text(solved))
             except ValueError as error:
                 raise GraderError(f"{solved}: {error}") from None
         elif template.is_file():
-            yield path, _text(template)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise not_utf8(error, file) from None
-    except OSError as error:
-        raise SpecError(f"cannot be read: {error.strerror}", file=file) from None
+            yield path, read_text(template)
 
 
 def _course(arguments: list[str]) -> Path:

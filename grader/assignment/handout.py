@@ -43,7 +43,10 @@ _FIGURES_HEAD = ("kernel", "language", "torch", "solution", "rate", "times torch
 
 def with_tiers(text: str, assignment: Assignment) -> str:
     """Return the handout's text with a new table of tiers."""
-    return _with(text, BEGIN, "\n".join(_table(assignment)))
+    timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
+    rows = [(kernel.title, *row) for kernel in timed for row in _rows(kernel)]
+    table = "\n".join(_table(assignment, _HEAD, rows)) if timed else "Speed is not scored."
+    return _with(text, BEGIN, table)
 
 
 def with_figures(text: str, assignment: Assignment, measured: Sequence[Calibration]) -> str:
@@ -75,14 +78,11 @@ def _figures(assignment: Assignment, measured: Calibration) -> list[str]:
     ]
     if not rows:
         return []
-    first = 0 if len(assignment.kernels) > 1 else 1
     note = " The last column is the mean over all sizes that are timed." if len(sizes) > 1 else ""
     return [
         f"Our own solutions on an {measured.gpu}, at {sizes[0]}.{note}",
         "",
-        _line(_FIGURES_HEAD[first:]),
-        _line(["---"] * (len(_FIGURES_HEAD) - first)),
-        *(_line(row[first:]) for row in rows),
+        *_table(assignment, _FIGURES_HEAD, rows),
     ]
 
 
@@ -93,18 +93,14 @@ def _shown(figure: BenchmarkFigure) -> tuple[str, str, str]:
     return *times, f"{three_digits(rate)} {unit}"
 
 
-def _table(assignment: Assignment) -> Iterator[str]:
-    timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
-    if not timed:
-        yield "Speed is not scored."
-        return
-    # Leave out the first column if there is only one kernel.
+def _table(
+    assignment: Assignment, head: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    """Yield a table's lines, without the first column, the kernel, if there is only one."""
     first = 0 if len(assignment.kernels) > 1 else 1
-    yield _line(_HEAD[first:])
-    yield _line(["---"] * (len(_HEAD) - first))
-    for kernel in timed:
-        for row in _rows(kernel):
-            yield _line((kernel.title, *row)[first:])
+    for row in (head, ["---"] * len(head), *rows):
+        cells = (cell.replace("|", "\\|") for cell in row[first:])
+        yield f"| {' | '.join(cells)} |"
 
 
 def _rows(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
@@ -135,7 +131,3 @@ def _worth(tiers: Sequence[Tier], most: float) -> str:
         return worth
     accepted = next(tier for tier in tiers if tier.accepted)
     return f"{worth}; accepted from {accepted.speedup:g}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

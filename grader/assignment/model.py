@@ -1,15 +1,15 @@
 """The data model of an assignment: the content of `assignment.toml`, validated and typed.
 
-`reader` makes these objects; `cases` draws the concrete cases of a run.
+`reader` makes these objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from grader.assignment.cases import DEFAULT_VALUES, Case, CaseTemplate, draw_cases
+from grader.assignment.cases import DEFAULT_VALUES, Case, CaseTemplate, derived_seed
 from grader.assignment.counter_bounds import CounterBounds
 from grader.assignment.expression import Expression
 from grader.assignment.signature import Signature
@@ -143,6 +143,11 @@ class Assignment:
         return (*self.kernels, *([self.program] if self.program is not None else []))
 
     @property
+    def languages(self) -> list[Language]:
+        """The languages in which a kernel has a file."""
+        return [one for one in Language if any(one in kernel.files for kernel in self.kernels)]
+
+    @property
     def max_score(self) -> float:
         """All points of this assignment."""
         return sum(part.max_score for part in self.parts)
@@ -164,11 +169,12 @@ class Assignment:
         Visible cases come from `public_seed`, so that a student sees the same
         data as the grader; all others from `secret_seed`.
         """
-        return draw_cases(
-            self.cases,
-            self.name,
-            device,
-            language,
-            public_seed=public_seed,
-            secret_seed=secret_seed,
-        )
+        cases: list[Case] = []
+        for position, template in enumerate(self.cases):
+            seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
+            # Draw before filtering, so that all devices get the same case.
+            case = template.draw(derived_seed(seed, self.name, position))
+            if device in template.devices and language in template.languages:
+                twins = sum(one.name.split(" #")[0] == case.name for one in cases)
+                cases.append(replace(case, name=f"{case.name} #{twins + 1}") if twins else case)
+        return tuple(cases)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range
+from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, case_name, case_sizes
 from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
 from grader.assignment.expression import Expression
 from grader.assignment.model import (
@@ -31,11 +31,11 @@ from grader.assignment.model import (
 )
 from grader.assignment.problem import spec_error
 from grader.assignment.schema import schema_problems
-from grader.assignment.signature import Argument, ElementType, Signature
+from grader.assignment.signature import Signature
 from grader.assignment.validate import meaning_problems
 from grader.errors import SpecError, not_utf8
 from grader.timing.decision import Tier
-from grader.vocabulary import CheckName, Device, Language, Memory, Role, Visibility
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -72,7 +72,7 @@ def read_assignment(folder: Path) -> Assignment:
     Raises SpecError with all problems found, in the order of their lines.
     """
     file = folder / SPEC_FILE
-    text = _text(file)
+    text = read_text(file)
     data = _parsed(text, file)
     problems = list(schema_problems(data)) or list(meaning_problems(data, folder))
     if problems:
@@ -80,13 +80,13 @@ def read_assignment(folder: Path) -> Assignment:
     return _assignment(data, folder)
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """Return the text of a course's file. Raises SpecError, which names it."""
     try:
         # Windows editors write a byte-order mark, which TOML does not allow.
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        tip = "every assignment needs one"
-        raise SpecError("does not exist", file=file, tip=tip) from None
+        raise SpecError("does not exist", file=file, tip="every assignment needs one") from None
     except UnicodeDecodeError as error:
         raise not_utf8(error, file) from None
     except OSError as error:
@@ -126,35 +126,13 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         name=data["name"],
         title=data["title"],
         folder=folder.resolve(),
-        signature=_signature(data["signature"]),
+        signature=Signature.of(data["signature"]),
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
         tolerances={language: _tolerance(data["tolerance"], language) for language in Language},
         limits=Limits(**data.get("limits", {})),
         cases=tuple(template for case in data["cases"] for template in _templates(case)),
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
         program=_program(data["program"]) if "program" in data else None,
-    )
-
-
-def _signature(data: Mapping[str, Any]) -> Signature:
-    return Signature(
-        entry=data["entry"],
-        arguments=tuple(_argument(argument) for argument in data["arguments"]),
-        types={
-            name: {Language(word): ElementType.named(kind) for word, kind in bound.items()}
-            for name, bound in data.get("types", {}).items()
-        },
-    )
-
-
-def _argument(data: Mapping[str, Any]) -> Argument:
-    return Argument(
-        name=data["name"],
-        type=data["type"],
-        shape=tuple(Expression.parse(e) for e in data["shape"]) if "shape" in data else None,
-        role=Role(data.get("role", "in")),
-        memory=Memory(data.get("memory", "device")),
-        default=data.get("default"),
     )
 
 
@@ -185,7 +163,7 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
     by_language = {}
     for language in Language:
         if language in data:
-            tiers = sorted(data[language], key=lambda tier: float(tier["speedup"]))
+            tiers = data[language]
             marked = [place for place, tier in enumerate(tiers) if tier.get("accepted")]
             by_language[language] = tuple(
                 Tier(
@@ -199,10 +177,9 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
 
 
 def _benchmark(data: Mapping[str, Any]) -> Benchmark:
-    name = ", ".join(f"{key}={value}" for key, value in data["sizes"].items())
     values = data.get("values", DEFAULT_VALUES)
     return Benchmark(
-        name=name if values == DEFAULT_VALUES else f"{name}, {values}",
+        name=case_name(data["sizes"], values),
         sizes=dict(data["sizes"]),
         values=values,
         bytes=Expression.parse(data["bytes"]),
@@ -239,18 +216,9 @@ def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:
 
 def _templates(data: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     """Yield one template per position of the case's lists, else `count` equal ones."""
-    lists = {name: value for name, value in data["sizes"].items() if isinstance(value, list)}
-    repeat = len(next(iter(lists.values()))) if lists else data.get("count", 1)
-    for position in range(repeat):
+    for sizes in list(case_sizes(data["sizes"])) * data.get("count", 1):
         yield CaseTemplate(
-            sizes={
-                name: value[position]
-                if isinstance(value, list)
-                else Range(value["min"], value["max"])
-                if isinstance(value, dict)
-                else value
-                for name, value in data["sizes"].items()
-            },
+            sizes=sizes,
             values=data.get("values", DEFAULT_VALUES),
             memory=data.get("memory", False),
             exact=data.get("exact", False),

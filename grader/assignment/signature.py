@@ -7,9 +7,11 @@ arguments, so that the grader owns them in every language.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from grader.assignment.expression import Expression
 from grader.vocabulary import Language, Memory, Role
@@ -76,6 +78,18 @@ class Argument:
     memory: Memory = Memory.DEVICE
     default: int | float | None = None
 
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Argument:
+        """Return the argument of a spec that its schema accepts; ValueError for a wrong extent."""
+        return cls(
+            name=data["name"],
+            type=data["type"],
+            shape=tuple(map(Expression.parse, data["shape"])) if "shape" in data else None,
+            role=Role(data.get("role", "in")),
+            memory=Memory(data.get("memory", "device")),
+            default=data.get("default"),
+        )
+
     @property
     def is_array(self) -> bool:
         """True for a pointer (CUDA C++) or tensor (Triton)."""
@@ -89,6 +103,18 @@ class Signature:
     entry: str
     arguments: tuple[Argument, ...]
     types: Mapping[str, Mapping[Language, ElementType]]
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Signature:
+        """Return the signature of a spec that its schema accepts; ValueError for wrong extents."""
+        return cls(
+            entry=data["entry"],
+            arguments=tuple(map(Argument.of, data["arguments"])),
+            types={
+                name: {Language(word): ElementType.named(kind) for word, kind in bound.items()}
+                for name, bound in data.get("types", {}).items()
+            },
+        )
 
     @property
     def arrays(self) -> tuple[Argument, ...]:
@@ -105,16 +131,44 @@ class Signature:
         """The arrays that the kernel writes, in order."""
         return tuple(argument for argument in self.arrays if argument.role.written)
 
+    @property
+    def extents(self) -> frozenset[str]:
+        """The sizes on which shapes depend."""
+        return frozenset(n for a in self.arrays for e in a.shape or () for n in e.names)
+
     def element_type(self, argument: Argument, language: Language) -> ElementType:
         """Return the type of `argument` in `language`."""
         if argument.type in self.types:
             return self.types[argument.type][language]
         return ElementType.named(argument.type)
 
+    def element_types(self, argument: Argument) -> list[ElementType]:
+        """Return the types of `argument` in all languages, by name."""
+        bound = self.types.get(argument.type, {}).values()
+        return sorted(set(bound) or {ElementType.named(argument.type)}, key=lambda kind: kind.word)
+
     def shape(self, argument: Argument, sizes: Mapping[str, int | float]) -> tuple[int, ...]:
         """Return the shape of an array for a case's sizes."""
         assert argument.shape is not None
         return tuple(extent.evaluate(sizes) for extent in argument.shape)
+
+    def array_bytes(
+        self, array: Argument, sizes: Mapping[str, int | float], language: Language
+    ) -> int:
+        """Return the bytes of an array for a case's sizes."""
+        return self.element_type(array, language).size * math.prod(self.shape(array, sizes))
+
+    def read_and_written_bytes(
+        self, sizes: Mapping[str, int | float], language: Language
+    ) -> tuple[int, int]:
+        """Return the bytes of the device arrays that a kernel reads, and of those it writes."""
+        read = written = 0
+        for array in self.arrays:
+            if array.memory is Memory.DEVICE:
+                size = self.array_bytes(array, sizes, language)
+                read += size * array.role.read
+                written += size * array.role.written
+        return read, written
 
     def scalar(self, argument: Argument, sizes: Mapping[str, int | float]) -> int | float:
         """Return the value of a scalar for a case's sizes."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable
 
 if sys.version_info >= (3, 11):
@@ -20,19 +21,21 @@ else:
 
 KeyPath = tuple[str | int, ...]
 
-# A multi-line string may end in one or two quotes before the closing three.
-_STRING = re.compile(
+_PART = r"""(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[\w-]+)"""
+_KEY = rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*"
+_KEY_AND_EQUALS = re.compile(rf"({_KEY})[ \t]*=[ \t]*")
+_HEADER = re.compile(rf"(\[\[?)[ \t]*({_KEY})[ \t]*\]\]?")
+# A string or a bare value. A multi-line string may end in one or two quotes before the closing
+# three.
+_VALUE = re.compile(
     r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
     r"|'''.*?'''(?:'{0,2})"
     r'|"(?:\\.|[^"\\\n])*"'
-    r"|'[^'\n]*'",
+    r"|'[^'\n]*'"
+    r"|[^,\]}\n#]*",
     re.S,
 )
-_PART = r"""(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[\w-]+)"""
-_KEY = re.compile(rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*")
-_HEADER = re.compile(rf"(\[\[?)[ \t]*({_KEY.pattern})[ \t]*\]\]?")
-_BARE_VALUE = re.compile(r"[^,\]}\n#]*")
-_COMMENT = re.compile(r"#[^\n]*")
+_BETWEEN = re.compile(r"(?:[ \t\r\n,]|#[^\n]*)*")
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
@@ -41,7 +44,62 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     A table without a header (`a` in `[a.b]` or `a.b = 1`) has the line that first names
     it; the document itself has line 1.
     """
-    return _Scan(text).run()
+    lines: dict[KeyPath, int] = {(): 1}
+    line_starts = [match.end() for match in re.finditer("\n", text)]
+    # The number of elements so far, by array; of an array of tables, too.
+    elements: Counter[KeyPath] = Counter()
+    tables: set[KeyPath] = set()  # arrays of tables
+    table: KeyPath = ()
+    # The brackets that are open: their arrays, and inline tables.
+    opened: list[tuple[str, KeyPath]] = []
+    position = 0
+
+    def note(path: KeyPath) -> KeyPath:
+        lines.setdefault(path, bisect.bisect_right(line_starts, position) + 1)
+        return path
+
+    def keys(path: KeyPath, key: str, *, header: str = "") -> KeyPath:
+        parts = _parts(key)
+        for depth, part in enumerate(parts, start=1):
+            path = note((*path, part))
+            if header == "[[" and depth == len(parts):
+                tables.add(path)
+                elements[path] += 1
+            if path in tables:
+                path = note((*path, elements[path] - 1))
+        return path
+
+    while (position := _end(_BETWEEN, text, position)) < len(text):
+        bracket, path = opened[-1] if opened else ("", table)
+        if opened and text[position] in "]}":
+            opened.pop()
+            position += 1
+            continue
+        if bracket == "[":
+            elements[path] += 1
+            path = note((*path, elements[path] - 1))
+        elif not opened and (header := _HEADER.match(text, position)):
+            table = keys((), header[2], header=header[1])
+            position = header.end()
+            continue
+        else:
+            key = _KEY_AND_EQUALS.match(text, position)
+            assert key, f"no key at {position}: the text must be valid TOML"
+            path = keys(path, key[1])
+            position = key.end()
+        if text[position] in "[{":
+            opened.append((text[position], path))
+            position += 1
+        else:
+            position = _end(_VALUE, text, position)
+    return lines
+
+
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """Return where the match at `position` ends, which may be empty."""
+    match = pattern.match(text, position)
+    assert match
+    return match.end()
 
 
 def line_of(lines: dict[KeyPath, int], path: Iterable[str | int]) -> int:
@@ -75,93 +133,3 @@ def _unquoted(part: str) -> str:
         # tomllib decodes the escapes.
         return str(tomllib.loads(f"key = {part}")["key"])
     return part
-
-
-class _Scan:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.line_starts = [match.end() for match in re.finditer("\n", text)]
-        self.lines: dict[KeyPath, int] = {(): 1}
-        # The index of the last element so far, by array of tables.
-        self.last: dict[KeyPath, int] = {}
-
-    def run(self) -> dict[KeyPath, int]:
-        position = self._skip(0)
-        table: KeyPath = ()
-        while position < len(self.text):
-            header = _HEADER.match(self.text, position)
-            if header:
-                table = self._table(header[2], position, is_array=header[1] == "[[")
-                position = header.end()
-            else:
-                position = self._key_value(position, table)
-            position = self._skip(position)
-        return self.lines
-
-    def _table(self, key: str, position: int, *, is_array: bool) -> KeyPath:
-        path: KeyPath = ()
-        parts = _parts(key)
-        for depth, part in enumerate(parts, start=1):
-            path += (part,)
-            self._note(path, position)
-            if is_array and depth == len(parts):
-                self.last[path] = self.last.get(path, -1) + 1
-            if path in self.last:
-                path += (self.last[path],)
-                self._note(path, position)
-        return path
-
-    def _note(self, path: KeyPath, position: int) -> None:
-        self.lines.setdefault(path, bisect.bisect_right(self.line_starts, position) + 1)
-
-    def _skip(self, position: int, also: str = "") -> int:
-        """Return the next position that is no whitespace, comment or character of `also`."""
-        while position < len(self.text):
-            comment = _COMMENT.match(self.text, position)
-            if comment:
-                position = comment.end()
-            elif self.text[position] in " \t\r\n" or self.text[position] in also:
-                position += 1
-            else:
-                break
-        return position
-
-    def _key_value(self, position: int, table: KeyPath) -> int:
-        key = _KEY.match(self.text, position)
-        assert key, f"no key at {position}: the text must be valid TOML"
-        path = table
-        for part in _parts(key[0]):
-            path += (part,)
-            self._note(path, position)
-        return self._value(self._skip(key.end(), also="="), path)
-
-    def _value(self, position: int, path: KeyPath) -> int:
-        """Scan the value that starts at `position`; return its end."""
-        string = _STRING.match(self.text, position)
-        if string:
-            return string.end()
-        opening = self.text[position : position + 1]
-        if opening == "[":
-            return self._array(position + 1, path)
-        if opening == "{":
-            return self._inline_table(position + 1, path)
-        bare = _BARE_VALUE.match(self.text, position)
-        assert bare
-        return bare.end()
-
-    def _array(self, position: int, path: KeyPath) -> int:
-        index = 0
-        while True:
-            position = self._skip(position, also=",")
-            if self.text[position] == "]":
-                return position + 1
-            self._note((*path, index), position)
-            position = self._value(position, (*path, index))
-            index += 1
-
-    def _inline_table(self, position: int, path: KeyPath) -> int:
-        while True:
-            position = self._skip(position, also=",")
-            if self.text[position] == "}":
-                return position + 1
-            position = self._key_value(position, path)

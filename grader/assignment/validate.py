@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from grader.assignment.counter_bounds import counter_problems
@@ -16,9 +16,9 @@ from grader.assignment.expression import Expression
 from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
 from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
 from grader.assignment.problem import Problem
-from grader.assignment.signature import ElementType
+from grader.assignment.signature import ElementType, Signature
 from grader.assignment.toml_locations import KeyPath
-from grader.assignment.validate_cases import case_problems, scalar_problem, scalar_types
+from grader.assignment.validate_cases import case_problems, scalar_problem, used_languages
 from grader.assignment.validate_timing import timing_problems
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
@@ -44,24 +44,24 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
         yield Problem(
             ("name",), f'is "{data["name"]}" but the folder is "{name}": rename one of them'
         )
-    signature = [*_signature_problems(data), *_type_problems(data)]
-    yield from signature
+    wrong = [*_signature_problems(data), *_type_problems(data)]
+    yield from wrong
     yield from _kernel_problems(data["kernels"])
     yield from _tolerance_problems(data)
-    if "program" in data and not signature:
-        yield from _program_problems(data)
-    # Sizes can be checked only against a valid signature.
-    if not signature:
-        yield from case_problems(data)
-        yield from timing_problems(data)
-        yield from counter_problems(data)
+    if not wrong:
+        # Sizes can be checked only against a valid signature.
+        signature = Signature.of(data["signature"])
+        yield from _program_problems(data, signature)
+        yield from case_problems(data, signature)
+        yield from timing_problems(data, signature)
+        yield from counter_problems(data, signature)
     yield from _oracle_problems(folder / ORACLE_FILE)
 
 
 def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     signature = data["signature"]
     entry, arguments = signature["entry"], signature["arguments"]
-    languages = {Language(word) for kernel in data["kernels"] for word in kernel["files"]}
+    languages = set(map(Language, used_languages(data)))
     why = reserved_entry(entry, languages)
     if why:
         yield Problem(("signature", "entry"), f'is "{entry}", {why}')
@@ -93,11 +93,14 @@ def _argument_problems(
         for key in ("role", "memory"):
             if key in argument:
                 yield Problem((*at, key), "is for arrays: add a `shape`, or remove it")
-        for kind in sorted(scalar_types(argument, signature)):
-            if ElementType.named(kind).header:  # C++ has no such built-in type
-                yield Problem((*at, "type"), f"makes a {kind} scalar: use float32, or an array")
+        bound = set(types.get(argument["type"], {}).values()) or {argument["type"]}
+        kinds = [ElementType.named(kind) for kind in sorted(bound)]
+        for kind in kinds:
+            if kind.header:  # C++ has no such built-in type
+                message = f"makes a {kind.word} scalar: use float32, or an array"
+                yield Problem((*at, "type"), message)
         if "default" in argument:
-            wrong = scalar_problem(argument["default"], scalar_types(argument, signature))
+            wrong = scalar_problem(argument["default"], kinds)
             if wrong:
                 yield Problem((*at, "default"), wrong)
         return
@@ -117,14 +120,13 @@ def _argument_problems(
 def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     types = data["signature"].get("types", {})
     used = {argument["type"] for argument in data["signature"]["arguments"]}
-    languages = {language for kernel in data["kernels"] for language in kernel["files"]}
     for name, bound in types.items():
         at: KeyPath = ("signature", "types", name)
         if name in {kind.word for kind in ElementType}:
             yield Problem(at, "is the name of an element type: choose another")
         elif name not in used:
             yield Problem(at, "is the type of no argument: use it, or remove it")
-        for language in sorted(languages - set(bound)):
+        for language in sorted(used_languages(data) - set(bound)):
             yield Problem((*at, language), "is missing: a kernel has a file in this language")
 
 
@@ -142,11 +144,6 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
         names.add(name)
         for language, file in kernel["files"].items():
             at: KeyPath = ("kernels", index, "files", language)
-            path = PurePosixPath(file)
-            if ".." in path.parts:
-                yield Problem(at, "must not contain `..`: files stay in the assignment's folder")
-            elif str(path) != file:
-                yield Problem(at, f'is "{file}": write it as "{path}"')
             if file.lower() in owners:
                 yield Problem(
                     at,
@@ -156,13 +153,15 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
             owners[file.lower()] = name
             if file.lower() == PROGRAM_FILE:
                 yield Problem(at, f'is "{file}", the name of the student\'s own program')
-            if language == Language.TRITON and path.stem in MODULES:
-                yield Problem(at, f'is "{file}", which would hide the module `{path.stem}`')
+            if language == Language.TRITON and Path(file).stem in MODULES:
+                yield Problem(at, f'is "{file}", which would hide the module `{Path(file).stem}`')
 
 
-def _program_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+def _program_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[Problem]:
     """Yield why main.cu cannot be graded: its shim gets only the entry's arguments."""
-    signature, kernels = data["signature"], data["kernels"]
+    if "program" not in data:
+        return
+    kernels = data["kernels"]
     if not any(Language.CUDA in kernel["files"] for kernel in kernels):
         yield Problem(
             ("program",), "needs a kernel with a file in CUDA C++: add one, or remove the table"
@@ -173,15 +172,13 @@ def _program_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
                 ("kernels", index, "name"),
                 f'is "{PROGRAM_NAME}", the name of the student\'s own program: choose another',
             )
-    scalars = {a["name"] for a in signature["arguments"] if "shape" not in a}
-    for argument in signature["arguments"]:
-        if argument.get("role", "in") == "in":
-            continue
-        names = {name for e in argument["shape"] for name in Expression.parse(e).names}
+    scalars = {scalar.name for scalar in signature.scalars}
+    for output in signature.outputs:
+        names = {name for extent in output.shape or () for name in extent.names}
         for name in sorted(names - scalars):
             yield Problem(
                 ("program",),
-                f"cannot know the size of `{argument['name']}`: `{name}` is no argument; "
+                f"cannot know the size of `{output.name}`: `{name}` is no argument; "
                 "make it one, or remove the table",
             )
 
@@ -195,7 +192,7 @@ def _tolerance_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     ):
         if "exact" in table and ("atol" in table or "rtol" in table):
             yield Problem((*at, "exact"), "excludes atol and rtol: remove it, or them")
-    for language in sorted({word for kernel in data["kernels"] for word in kernel["files"]}):
+    for language in sorted(used_languages(data)):
         if not bounds & set(tolerance) and language not in tolerance:
             yield Problem(
                 ("tolerance", language), "is missing: a kernel has a file in this language"

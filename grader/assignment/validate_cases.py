@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from grader.assignment.expression import Expression
+from grader.assignment.cases import Range, case_sizes
 from grader.assignment.problem import Problem, named
-from grader.assignment.signature import ElementType
+from grader.assignment.signature import ElementType, Signature
 from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
 
@@ -21,9 +21,8 @@ _LARGEST_ARRAY_GIB = 12  # the smallest supported GPU has 15 GB for all arrays t
 Table = Mapping[str, Any]
 
 
-def case_problems(data: Table) -> Iterator[Problem]:
+def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
     """Yield the problems of the cases of a spec."""
-    signature = data["signature"]
     if any("memory" in kernel["points"] for kernel in data["kernels"]) and not any(
         case.get("memory") and case.get("visibility", "visible") == "visible"
         for case in data["cases"]
@@ -33,25 +32,31 @@ def case_problems(data: Table) -> Iterator[Problem]:
             "has no visible case with `memory = true`, but there are points for memory: "
             "set it in a small case",
         )
-    used = {language for kernel in data["kernels"] for language in kernel["files"]}
+    used = used_languages(data)
     served: set[str] = set()
     for index, case in enumerate(data["cases"]):
-        languages = set(case.get("languages", used))
-        served |= languages
-        for language in sorted(languages - used):
-            yield Problem(
-                ("cases", index, "languages"), f"names {language}, in which no kernel has a file"
-            )
-        at: KeyPath = ("cases", index, "sizes")
-        yield from size_problems(
-            case["sizes"], signature, at, list(_list_problems(case, ("cases", index)))
-        )
+        at: KeyPath = ("cases", index)
+        served |= set(case.get("languages", used))
+        yield from language_problems(case, used, at)
+        lists = list(_list_problems(case, at))
+        yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
 
 
+def used_languages(data: Table) -> set[str]:
+    """Return the languages in which a kernel has a file."""
+    return {language for kernel in data["kernels"] for language in kernel["files"]}
+
+
+def language_problems(table: Table, used: set[str], at: KeyPath) -> Iterator[Problem]:
+    """Yield a problem for each of a table's `languages` that no kernel uses."""
+    for language in sorted(set(table.get("languages", used)) - used):
+        yield Problem((*at, "languages"), f"names {language}, in which no kernel has a file")
+
+
 def size_problems(
-    sizes: Table, signature: Table, at: KeyPath, others: Iterable[Problem] = ()
+    sizes: Table, signature: Signature, at: KeyPath, others: Iterable[Problem] = ()
 ) -> Iterator[Problem]:
     """Yield the problems of the sizes at `at` and `others`; shapes only if there are none."""
     problems = [
@@ -62,58 +67,40 @@ def size_problems(
     yield from problems or dict.fromkeys(_shape_problems(sizes, signature, at))
 
 
-def scalar_types(argument: Table, signature: Table) -> set[str]:
-    """Return the element types of an argument, one for each language if it is bound."""
-    bound = signature.get("types", {}).get(argument["type"])
-    return set(bound.values()) if bound else {argument["type"]}
-
-
-def scalar_problem(value: float, types: Iterable[str]) -> str:
+def scalar_problem(value: float, kinds: Iterable[ElementType]) -> str:
     """Return why a scalar of these types cannot have `value`; "" if it can."""
-    for kind in sorted(types):
-        element = ElementType.named(kind)
-        if element.is_float:
+    for kind in kinds:
+        if kind.is_float:
             continue
         if not isinstance(value, int):
-            return f"is {value}, but {kind} needs an integer"
-        bits = 8 * element.size - 1
+            return f"is {value}, but {kind.word} needs an integer"
+        bits = 8 * kind.size - 1
         if not -(2**bits) <= value < 2**bits:
-            return f"is {value}, which is out of range for {kind}"
+            return f"is {value}, which is out of range for {kind.word}"
     return ""
 
 
-def _name_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Problem]:
-    scalars = [argument for argument in signature["arguments"] if "shape" not in argument]
-    extents = {name for extent in _extents(signature) for name in extent.names}
-    needed = extents | {scalar["name"] for scalar in scalars if "default" not in scalar}
-    allowed = extents | {scalar["name"] for scalar in scalars}
+def _name_problems(sizes: Table, signature: Signature, at: KeyPath) -> Iterator[Problem]:
+    allowed = signature.extents | {scalar.name for scalar in signature.scalars}
+    defaults = {scalar.name for scalar in signature.scalars if scalar.default is not None}
     for name in sizes:
         if name not in allowed:
             meant = did_you_mean(name, allowed) or f"; it has {named(sorted(allowed))}"
             yield Problem((*at, name), f"is no size of this signature{meant}")
-    for name in sorted(needed - set(sizes)):
-        shapes = [
-            argument["name"]
-            for argument in signature["arguments"]
-            if any(name in extent.names for extent in _shape(argument))
-        ]
+    for name in sorted(allowed - (defaults - signature.extents) - set(sizes)):
+        shapes = [a.name for a in signature.arrays if any(name in e.names for e in a.shape or ())]
         needs = f"the shape of {named(shapes)}" if shapes else "the argument of this name"
         yield Problem((*at, name), f"is missing: {needs} needs it")
 
 
-def _value_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Problem]:
-    scalars = {
-        argument["name"]: scalar_types(argument, signature)
-        for argument in signature["arguments"]
-        if "shape" not in argument
-    }
-    exact = {name for extent in _extents(signature) for name in extent.names}
-    bare = {extent.text for extent in _extents(signature)}
+def _value_problems(sizes: Table, signature: Signature, at: KeyPath) -> Iterator[Problem]:
+    scalars = {scalar.name: signature.element_types(scalar) for scalar in signature.scalars}
+    bare = {extent.text for array in signature.arrays for extent in array.shape or ()}
     for name, value in sizes.items():
         if isinstance(value, dict):
             yield from _range_problems(value, (*at, name))
         for place, number in _numbers(value, (*at, name)):
-            if name in exact and not isinstance(number, int):
+            if name in signature.extents and not isinstance(number, int):
                 yield Problem(place, f"is {number}, but an array's extent must be an integer")
             elif name in bare and number < 1:
                 yield Problem(place, f"is {number}, but an array's extent must be at least 1")
@@ -142,45 +129,37 @@ def _list_problems(case: Table, at: KeyPath) -> Iterator[Problem]:
         yield Problem((*at, "count"), "is for single values and ranges: remove it, or the lists")
 
 
-def _shape_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Problem]:
+def _shape_problems(sizes: Table, signature: Signature, at: KeyPath) -> Iterator[Problem]:
     for values in _corners(sizes):
         given = ", ".join(f"{name} = {value}" for name, value in values.items())
-        for argument in signature["arguments"]:
-            if "shape" not in argument:
-                continue
+        for array in signature.arrays:
             try:
-                shape = [Expression.parse(e).evaluate(values) for e in argument["shape"]]
+                shape = signature.shape(array, values)
             except ValueError as error:
                 yield Problem(at, f"with {given}: {error}")
                 continue
-            kinds = scalar_types(argument, signature)
-            size = math.prod(shape) * max(ElementType.named(kind).size for kind in kinds)
+            size = math.prod(shape) * max(kind.size for kind in signature.element_types(array))
             if min(shape) < 1:
                 yield Problem(
                     at,
-                    f"with {given}: `{argument['name']}` gets the shape {tuple(shape)}, "
+                    f"with {given}: `{array.name}` gets the shape {shape}, "
                     "but every extent must be at least 1",
                 )
             elif size > _LARGEST_ARRAY_GIB << 30:
                 yield Problem(
                     at,
-                    f"with {given}: `{argument['name']}` gets {size / 2**30:.3g} GiB; "
+                    f"with {given}: `{array.name}` gets {size / 2**30:.3g} GiB; "
                     f"at most {_LARGEST_ARRAY_GIB} GiB are allowed",
                 )
 
 
 def _corners(sizes: Table) -> Iterator[dict[str, int | float]]:
     """Yield the sizes of every case of a table, with ranges at both ends."""
-    length = max((len(value) for value in sizes.values() if isinstance(value, list)), default=1)
-    for position in range(length):
-        for end in ("min", "max"):
+    for one in case_sizes(sizes):
+        for end in (min, max):
             yield {
-                name: value[position]
-                if isinstance(value, list)
-                else value[end]
-                if isinstance(value, dict)
-                else value
-                for name, value in sizes.items()
+                name: end(size.min, size.max) if isinstance(size, Range) else size
+                for name, size in one.items()
             }
 
 
@@ -192,12 +171,3 @@ def _numbers(value: Any, at: KeyPath) -> Iterator[tuple[KeyPath, int | float]]:
         yield from (((*at, end), value[end]) for end in ("min", "max"))
     else:
         yield at, value
-
-
-def _extents(signature: Table) -> Iterator[Expression]:
-    for argument in signature["arguments"]:
-        yield from _shape(argument)
-
-
-def _shape(argument: Table) -> Iterator[Expression]:
-    yield from map(Expression.parse, argument.get("shape", ()))

@@ -12,11 +12,11 @@ from typing import Any
 
 from grader.assignment.expression import Expression
 from grader.assignment.problem import Problem
-from grader.assignment.signature import ElementType
+from grader.assignment.signature import Signature
 from grader.assignment.toml_locations import KeyPath
-from grader.assignment.validate_cases import scalar_types, size_problems
+from grader.assignment.validate_cases import language_problems, size_problems, used_languages
 from grader.text.did_you_mean import did_you_mean
-from grader.vocabulary import Language
+from grader.vocabulary import Language, Role
 
 Table = Mapping[str, Any]
 
@@ -24,19 +24,18 @@ Table = Mapping[str, Any]
 ELEMENT_SIZE = "size"
 
 
-def timing_problems(data: Table) -> Iterator[Problem]:
-    """Yield the problems of tiers and benchmarks in a spec with a valid signature."""
+def timing_problems(data: Table, signature: Signature) -> Iterator[Problem]:
+    """Yield the problems of tiers and benchmarks."""
     for index, kernel in enumerate(data["kernels"]):
         yield from _kernel_problems(kernel, ("kernels", index), data)
     for index, benchmark in enumerate(data.get("benchmarks", ())):
-        yield from _benchmark_problems(benchmark, ("benchmarks", index), data)
-    if "benchmarks" in data:
-        roles = {a.get("role", "in") for a in data["signature"]["arguments"] if "shape" in a}
-        if "inout" in roles:
-            yield Problem(
-                ("benchmarks",),
-                'cannot be timed: an array with role "inout" changes from call to call',
-            )
+        yield from language_problems(benchmark, used_languages(data), ("benchmarks", index))
+        yield from _benchmark_problems(benchmark, ("benchmarks", index), signature)
+    if "benchmarks" in data and any(array.role is Role.INOUT for array in signature.arrays):
+        yield Problem(
+            ("benchmarks",),
+            'cannot be timed: an array with role "inout" changes from call to call',
+        )
 
 
 def _kernel_problems(kernel: Table, at: KeyPath, data: Table) -> Iterator[Problem]:
@@ -81,14 +80,9 @@ def _tier_problems(tiers: list[Table], at: KeyPath) -> Iterator[Problem]:
         yield Problem((*at, position, "accepted"), "is set in another tier already: mark only one")
 
 
-def _benchmark_problems(benchmark: Table, at: KeyPath, data: Table) -> Iterator[Problem]:
-    signature = data["signature"]
+def _benchmark_problems(benchmark: Table, at: KeyPath, signature: Signature) -> Iterator[Problem]:
     yield from size_problems(benchmark["sizes"], signature, (*at, "sizes"))
-    used = {language for kernel in data["kernels"] for language in kernel["files"]}
-    for language in sorted(set(benchmark.get("languages", used)) - used):
-        yield Problem((*at, "languages"), f"names {language}, in which no kernel has a file")
-    first = next((a for a in signature["arguments"] if "shape" in a), None)
-    size = ElementType.named(min(scalar_types(first, signature))).size if first else 1
+    size = signature.element_types(signature.arrays[0])[0].size
     known = {**benchmark["sizes"], ELEMENT_SIZE: size}
     for key in ("bytes", "flops"):
         if key not in benchmark:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import re
-import stat
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ from grader.protocol.targets import REGISTERS_PER_BLOCK, THREADS_PER_BLOCK, WARP
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import scratch_folder
+from grader.sandbox.scratch_dir import read, scratch_folder
 from grader.system import untrusted_json
 from grader.system.cache import cached_folder, content_key
 
@@ -38,7 +36,7 @@ _MOST_LAUNCHES = 12
 _MOST_WARNINGS = 10
 _RUN = 'exec "$@" < launches.json'
 _MOST_CODE = 32 << 20  # bytes of one file of code
-_KEPT = ("kernel", "text", "options")
+_REPORT = "report.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +64,16 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     version = f"triton {str(report.get('triton'))[:40]}"
     for result in report.get("results", []):
         if result.get("error"):
-            return _rejected(built, result["error"], version)
+            reason, output = _reason(result["error"])
+            message = f"{built.file}: the kernel does not compile for a GPU: {reason}"
+            return _rejected(built, Verdict.COMPILE_ERROR, message, reason, version, output=output)
     for launch in _compiled(report):
         if problem := _cannot_launch(launch, target):
-            return _not_launchable(built, launch, target, problem, version)
+            reason, hint = problem
+            gpu = f"{target.name} ({target.gpu})"
+            # What a GPU says at the launch: it is a runtime error there too.
+            message = f"{built.file}: the GPU, {gpu}, cannot launch `{launch.kernel}`: {reason}"
+            return _rejected(built, Verdict.RUNTIME_ERROR, message, reason, version, hint=hint)
     return _with_warnings(built, _not_compiled(distinct, report))
 
 
@@ -80,38 +84,62 @@ def compiled_launches(
     return tuple(_compiled(_cached_report(_distinct(launches), target)))
 
 
+def to_compile(launch: dict[str, Any]) -> dict[str, Any]:
+    """Return what `worker.triton_compile` needs of a launch.
+
+    Each worker has a folder of its own: with it, no run would find another's result.
+    """
+    text = without_folders(str(launch.get("text", "")))
+    return {"kernel": launch.get("kernel"), "text": text, "options": launch.get("options")}
+
+
 def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    # Each worker has a folder of its own: with it, no run would find another's result.
-    kept = (
-        {
-            **{name: launch.get(name) for name in _KEPT},
-            "text": without_folders(str(launch.get("text", ""))),
-        }
-        for launch in launches
-    )
+    kept = map(to_compile, launches)
     return list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
 
 
 def _cached_report(distinct: list[dict[str, Any]], target: Target) -> dict[str, Any]:
     """Return the report of `worker.triton_compile`, {} if it has none."""
-    chosen = json.dumps(_round_robin(distinct)[:_MOST_LAUNCHES])
+    chosen = _round_robin(distinct)[:_MOST_LAUNCHES]
+    report, _ = _compile("triton-gate", chosen, target, lambda result: not result.get("error"))
+    return report
+
+
+def _compile(
+    kind: str,
+    launches: list[dict[str, Any]],
+    target: Target,
+    accept: Callable[[dict[str, Any]], bool],
+    files: Sequence[str] = (),
+) -> tuple[dict[str, Any], Path | None]:
+    """Compile launches; return the report, and the folder in the cache with it and the files.
+
+    Nothing is cached unless all results are accepted and all files are there. The files come from
+    a process that runs no student code, but reads a submission's IR.
+    """
+    chosen = json.dumps(launches)
     reports: list[dict[str, Any]] = []
 
     def make(folder: Path) -> None:
-        reports.append(_compile(chosen, target))
-        results = reports[0].get("results", [])
-        if not results or any(result.get("error") for result in results):
-            raise _NotAcceptedError
-        (folder / "launches.json").write_text(chosen)
-        (folder / "report.json").write_text(json.dumps(reports[0]))
+        with scratch_folder("grade-gate-") as scratch:
+            reports.append(run_compiler(chosen, scratch, target.capability))
+            results = reports[0].get("results", [])
+            if not results or not all(map(accept, results)):
+                raise _NotAcceptedError
+            try:
+                for name in files:
+                    (folder / name).write_bytes(read(scratch / name, _MOST_CODE))
+            except OSError as error:
+                raise _NotAcceptedError from error
+        (folder / _REPORT).write_text(json.dumps(reports[0]))
 
     try:
-        key = content_key("resources", triton_version(), target.name, chosen)
-        entry = cached_folder("triton-gate", key, make)
-        report: dict[str, Any] = json.loads((entry / "report.json").read_text())
+        key = content_key("report", triton_version(), target.name, chosen)
+        entry = cached_folder(kind, key, make)
     except _NotAcceptedError:
-        report = reports[0]
-    return report
+        return reports[0], None
+    report: dict[str, Any] = json.loads((entry / _REPORT).read_text())
+    return report, entry
 
 
 def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -179,7 +207,7 @@ def _not_compiled(launches: list[dict[str, Any]], report: dict[str, Any]) -> lis
     reasons += [(name, why) for name in names if name not in tried]
     return [
         f"kernel `{name[:100]}` was not compiled, so it is unknown whether it compiles for a GPU: "
-        f"{(reason.splitlines() or [''])[0][:300]}"
+        f"{first_line(reason, 300)}"
         for name, reason in dict.fromkeys(reasons)
     ]
 
@@ -217,47 +245,28 @@ class GpuCode:
 
 
 def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
-    """Compile launches, and keep what the compiler makes of each: the GPU dialect, and PTX.
-
-    The files come from a process that runs no student code, but reads a submission's IR.
-    """
+    """Compile launches, and keep what the compiler makes of each: the GPU dialect, and PTX."""
     named: dict[str, dict[str, Any]] = {}
-    for launch in launches:
-        text = without_folders(str(launch.get("text")))
-        name = code_name(text, launch.get("options") or {})
-        kept = {key: launch.get(key) for key in _KEPT}
-        named[name] = {**kept, "text": text, "keep": name}
+    for launch in map(to_compile, launches):
+        name = code_name(launch["text"], launch["options"] or {})
+        named[name] = {**launch, "keep": name}
     if len(named) > _MOST_LAUNCHES:
         return GpuCode(problem=f"more than {_MOST_LAUNCHES} different launches are not compiled")
-    chosen = json.dumps([named[name] for name in sorted(named)])
-    target = course_target()
+    chosen = [named[name] for name in sorted(named)]
     files = [f"{name}.{kind}" for name in sorted(named) for kind in ("ttgir", "ptx")]
-    reports: list[dict[str, Any]] = []
-
-    def make(folder: Path) -> None:
-        with scratch_folder("grade-gate-") as scratch:
-            reports.append(run_compiler(chosen, scratch, target.capability))
-            for name in files:
-                _copy(scratch / name, folder / name)
-        results = reports[0].get("results", [])
-        if not results or not all(result.get("ok") for result in results):
-            raise _NotAcceptedError
-        if not all((folder / name).is_file() for name in files):
-            raise _NotAcceptedError
-
-    key = content_key(triton_version(), target.name, chosen)
-    try:
-        return GpuCode(folder=cached_folder("triton-code", key, make))
-    except _NotAcceptedError:
-        results = reports[0].get("results", [])
+    report, folder = _compile(
+        "triton-code", chosen, course_target(), lambda result: bool(result.get("ok")), files
+    )
+    if folder is not None:
+        return GpuCode(folder=folder)
+    results = report.get("results", [])
     for result in results:
         if result.get("error"):
-            lines = str(result["error"].get("message", "")).strip().splitlines() or ["no reason"]
-            reason = f"the kernel does not compile for a GPU: {_reason(lines)[:500]}"
+            reason = f"the kernel does not compile for a GPU: {_reason(result['error'])[0]}"
             return GpuCode(problem=reason, verdict=Verdict.COMPILE_ERROR)
         if not result.get("ok"):
-            lines = str(result.get("problem")).splitlines() or [""]
-            return GpuCode(problem=f"the compiler for a GPU failed: {lines[0][:300]}")
+            problem = first_line(str(result.get("problem")), 300)
+            return GpuCode(problem=f"the compiler for a GPU failed: {problem}")
     why = "made more code than the grader reads" if results else "ended early"
     return GpuCode(problem=f"the compiler's program {why}")
 
@@ -268,12 +277,6 @@ def triton_version() -> str:
         return importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
         return "none"
-
-
-def _compile(launches: str, target: Target) -> dict[str, Any]:
-    """Compile launches, a JSON list, for a target; return `worker.triton_compile`'s report."""
-    with scratch_folder("grade-gate-") as folder:
-        return run_compiler(launches, folder, target.capability)
 
 
 def run_compiler(launches: str, folder: Path, capability: int, *options: str) -> dict[str, Any]:
@@ -289,19 +292,6 @@ def run_compiler(launches: str, folder: Path, capability: int, *options: str) ->
     if ended.end is spawn.End.TIME_LIMIT:
         return {"results": [], "why": f"the compiler did not end within {_WALL_S:g} s"}
     return _report(ended.output)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a file of a confined process, if it is a file of no more than the limit."""
-    try:
-        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return
-    with os.fdopen(descriptor, "rb") as file:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            data = file.read(_MOST_CODE + 1)
-            if len(data) <= _MOST_CODE:
-                target.write_bytes(data)
 
 
 def _report(output: str) -> dict[str, Any]:
@@ -327,47 +317,40 @@ def _is_result(result: object) -> bool:
     return not result.get("ok") or all(type(result.get(name)) is int for name in figures)
 
 
-def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
-    text = str(error.get("message", "")).strip().splitlines() or ["no reason was given"]
-    reason = _reason(text)[:500]
-    message = f"{built.file}: the kernel does not compile for a GPU: {reason}"
-    return Rejected(
-        verdict=Verdict.COMPILE_ERROR,
-        message=message,
-        evidence=_evidence(built, reason, "\n".join(text), version),
-    )
-
-
-def _not_launchable(
-    built: Built, launch: CompiledLaunch, target: Target, problem: tuple[str, str], version: str
+def _rejected(
+    built: Built,
+    verdict: Verdict,
+    message: str,
+    reason: str,
+    version: str,
+    *,
+    hint: str = "",
+    output: str = "",
 ) -> Rejected:
-    """Return what a GPU says at the launch: it is a runtime error there too."""
-    reason, hint = problem
-    gpu = f"{target.name} ({target.gpu})"
-    return Rejected(
-        verdict=Verdict.RUNTIME_ERROR,
-        message=f"{built.file}: the GPU, {gpu}, cannot launch `{launch.kernel}`: {reason}",
-        hint=hint,
-        evidence=_evidence(built, reason, "", version),
-    )
-
-
-def _evidence(built: Built, reason: str, output: str, version: str) -> BuildEvidence:
-    return BuildEvidence(
+    evidence = BuildEvidence(
         tool=version,
         cached=False,
         diagnostics=(Diagnostic(file=built.file, line=None, message=reason),),
         diagnostics_total=1,
         output=output[:8000],
     )
+    return Rejected(verdict=verdict, message=message, hint=hint, evidence=evidence)
 
 
-def _reason(lines: list[str]) -> str:
-    """Return the line with the reason; ptxas's is below a heading that triton adds."""
-    if not any("`ptxas` stderr" in line for line in lines):
-        return lines[0]
-    for word in ("error", "fatal"):
-        for line in lines:
-            if found := re.search(rf"\b{word}\s*:\s*(\S.*)", line):
-                return f"ptxas: {found[1]}"
-    return lines[0]
+def first_line(text: str, most: int) -> str:
+    """Return the first line, of at most so many characters."""
+    return (text.splitlines() or [""])[0][:most]
+
+
+def _reason(error: dict[str, Any]) -> tuple[str, str]:
+    """Return the line with the reason, and the compiler's whole text.
+
+    ptxas's reason is below a heading that triton adds.
+    """
+    text = str(error.get("message", "")).strip() or "no reason was given"
+    reason = first_line(text, 500)
+    if "`ptxas` stderr" in text:
+        for word in ("error", "fatal"):
+            if found := re.search(rf"\b{word}\s*:\s*(\S.*)", text):
+                return f"ptxas: {found[1]}"[:500], text
+    return reason, text

@@ -23,7 +23,6 @@ from grader.system.retry import Pool
 TABLE = "kernels.txt"  # its form is described in replay/replay.cpp
 _MOST_BYTES = 64 << 20
 _MOST_COMPILERS = 6
-_FOLDERS = re.compile(r'(\bloc\(")[^"\n]*/')  # of the source files of the IR
 _NUMBERS = ("threads", "shared", "ctas", "cooperative", "parameters", "scratch_bytes",
             "scratch_alignment", "profile_bytes", "profile_alignment")  # fmt: skip
 
@@ -37,15 +36,7 @@ def cubins(launches: Sequence[dict[str, Any]], target: Target) -> Path:
 
     Raises CubinError.
     """
-    kept = [
-        {
-            "kernel": launch.get("kernel"),
-            # The name of a scratch folder would make every text another one.
-            "text": _FOLDERS.sub(r"\1", str(launch.get("text"))),
-            "options": launch.get("options"),
-        }
-        for launch in launches
-    ]
+    kept = [compile_gate.to_compile(launch) for launch in launches]
     if not kept:
         raise CubinError("no kernel was launched")
 
@@ -92,7 +83,7 @@ def _line(file: str, launch: dict[str, Any], result: dict[str, Any]) -> str:
         reason = str(result.get("problem") or error.get("message") or "no reason was given")
         raise CubinError(
             f"the kernel {str(launch.get('kernel'))[:100]} does not compile for this GPU: "
-            f"{(reason.splitlines() or [''])[0][:200]}"
+            f"{compile_gate.first_line(reason, 200)}"
         )
     try:
         name = str(known["name"])

@@ -18,63 +18,35 @@ from grader.report.evidence import Diagnostic
 SHOWN = 10
 _REWRITTEN = "::grader::"  # in every line that the emulation's rewriter changed
 
-_MISSING_HEADER = re.compile(
-    r"No such file or directory|cannot open source file|could not open source"
-)
+_MISSING_HEADER = r"No such file or directory|cannot open source file|could not open source"
 # Hints for a reader who sees the message of g++ or nvcc for the first time.
-_ADVICE = (
-    (_MISSING_HEADER, "only this file is graded: put what it needs into it"),
-    (
-        re.compile(r"operator ?<<.*__global__|\bstd::cout\b|operator ?<<\(.*device code"),
+_ADVICE = {
+    _MISSING_HEADER: "only this file is graded: put what it needs into it",
+    r"operator ?<<.*__global__|\bstd::cout\b|operator ?<<\(.*device code":
         "a kernel cannot use std::cout: print with printf",
-    ),
-    (
-        re.compile(r"calling a __host__ function.* from a __(?:global|device)__ function"),
+    r"calling a __host__ function.* from a __(?:global|device)__ function":
         "a kernel can call `__device__` functions only: write it before the return type",
-    ),
-    (
-        re.compile(r"kernel launch from __device__ or __global__ functions"),
+    r"kernel launch from __device__ or __global__ functions":
         "only host code can launch a kernel: launch it from the entry, after this kernel",
-    ),
-    (
-        re.compile(r"a host function call cannot be configured"),
+    r"a host function call cannot be configured":
         "<<<…>>> launches kernels only: write `__global__` before the function's `void`",
-    ),
-    (
-        re.compile(r"a __global__ function call must be configured"),
+    r"a __global__ function call must be configured":
         "a kernel is launched as `kernel<<<blocks, threads>>>(arguments)`",
-    ),
-    (
-        re.compile(r"to binary [‘']operator<<|expected an expression.*>>>|no operator \"<<\""),
+    r"to binary [‘']operator<<|expected an expression.*>>>|no operator \"<<\"":
         "a launch has three brackets on each side: `kernel<<<blocks, threads>>>(arguments)`",
-    ),
-    (
-        re.compile(r"conflicting declaration of C function|more than one instance of overloaded"),
+    r"conflicting declaration of C function|more than one instance of overloaded":
         "name and parameters must match the header that the file includes",
-    ),
-    (
-        re.compile(r"assignment of read-only location|must be a modifiable lvalue"),
+    r"assignment of read-only location|must be a modifiable lvalue":
         "`const` data is read-only: write to the output",
-    ),
-    (
-        re.compile(
-            r"cannot convert [‘'](?:float|int|double)[’'] to|incompatible with parameter of"
-        ),
+    r"cannot convert [‘'](?:float|int|double)[’'] to|incompatible with parameter of":
         "compare each argument with its parameter: type, order, number of `*`",
-    ),
-    (
-        re.compile(r"invalid preprocessing directive"),
+    r"invalid preprocessing directive":
         "a comment begins with `//` in C++: `#` is for lines such as #include and #define",
-    ),
-    (
-        re.compile(r"expected .*[‘'\"];[’'\"]|expected .*[‘'\"][)}][’'\"]"),
+    r"expected .*[‘'\"];[’'\"]|expected .*[‘'\"][)}][’'\"]":
         "a semicolon or bracket is missing, here or at the end of the line before",
-    ),
-    (
-        re.compile(r"was not declared in this scope|is undefined$|does not name a type"),
+    r"was not declared in this scope|is undefined$|does not name a type":
         "is the name misspelt, or used before it is declared?",
-    ),
-)
+}  # fmt: skip
 
 _GCC = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):(?:(?P<column>\d{1,9}):)?\s+"
@@ -110,12 +82,12 @@ def parse(output: str, student_file: str, text: str = "") -> tuple[Diagnostic, .
 
 def is_missing_header(message: str) -> bool:
     """True if a compiler's message is about a file that it did not find."""
-    return _MISSING_HEADER.search(message) is not None
+    return re.search(_MISSING_HEADER, message) is not None
 
 
 def advice(message: str) -> str:
     """Return a hint for a compiler's message, "" if there is none."""
-    return next((hint for pattern, hint in _ADVICE if pattern.search(message)), "")
+    return next((hint for pattern, hint in _ADVICE.items() if re.search(pattern, message)), "")
 
 
 def _messages(output: str, student_file: str) -> Iterator[Diagnostic]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from grader.submission.reader import SourceFile
 from grader.system.cache import cached_folder, content_key
 from grader.system.toolchain import Tool
 
-_RUNTIME_WALL_S = 300.0
+_OWN_WALL_S = 300.0
 # g++'s message for a name in emulation/cuda_cpp/include/grader_host/refused_names.h.
 _POISONED = re.compile(r'attempt to use poisoned "(\w+)"')
 # The libraries that the check `rules` finds on a GPU (`grader.checks.rules.symbol_rules`).
@@ -119,37 +120,22 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
             include_dirs=(include,),
         )
 
-    flags = cuda_cpp.compile_command(
-        compiler=str(cxx.path), mode=mode, source=Path(), runtime=Path(), output=Path()
-    )
-    return Compiler(
-        name=f"g++ {cxx.version}",
-        kind=f"host-{mode}",
-        suffix=".cpp",
-        key=content_key(_runtime_key(cxx, mode), *flags),
-        command=command,
-        parts=lambda: runtime(cxx, mode),
-    )
+    return _compiler(cxx, mode, f"host-{mode}", command)
 
 
 def host_object_compiler(cxx: Tool) -> Compiler:
     """Return the compiler of object files for this CPU."""
-    compiler = str(cxx.path)
 
     def command(source: Path, include: Path, output: Path) -> list[str]:
         return cuda_cpp.object_command(
-            compiler=compiler, mode=Mode.FAST, source=source, output=output, include_dirs=(include,)
+            compiler=str(cxx.path),
+            mode=Mode.FAST,
+            source=source,
+            output=output,
+            include_dirs=(include,),
         )
 
-    return Compiler(
-        name=f"g++ {cxx.version}",
-        kind="host-object",
-        suffix=".cpp",
-        # The runtime's key covers the emulation's headers.
-        key=content_key(_runtime_key(cxx, Mode.FAST), *command(Path(), Path(), Path())),
-        command=command,
-        parts=lambda: runtime(cxx, Mode.FAST),
-    )
+    return _compiler(cxx, Mode.FAST, "host-object", command)
 
 
 def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> Compiler:
@@ -169,13 +155,23 @@ def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> C
             include_dirs=(include,),
         )
 
+    made = _compiler(cxx, Mode.FAST, "host-program", command)
+    return replace(
+        made, key=content_key(made.key, part_key), parts=lambda: (*runtime(cxx, Mode.FAST), part)
+    )
+
+
+def _compiler(
+    cxx: Tool, mode: Mode, kind: str, command: Callable[[Path, Path, Path], list[str]]
+) -> Compiler:
     return Compiler(
         name=f"g++ {cxx.version}",
-        kind="host-program",
+        kind=kind,
         suffix=".cpp",
-        key=content_key(_runtime_key(cxx, Mode.FAST), part_key, *command(Path(), Path(), Path())),
+        # The runtime's key covers the emulation's headers.
+        key=content_key(_runtime_key(cxx, mode), *command(Path(), Path(), Path())),
         command=command,
-        parts=lambda: (*runtime(cxx, Mode.FAST), part),
+        parts=lambda: runtime(cxx, mode),
     )
 
 
@@ -194,24 +190,31 @@ def runtime(cxx: Tool, mode: Mode) -> tuple[Path, Path]:
 
     def make(folder: Path) -> None:
         for file, command in zip(files, commands, strict=True):
-            _compile(command(compiler=str(cxx.path), mode=mode, output=Path(file)), folder / file)
+            argv = command(compiler=str(cxx.path), mode=mode, output=Path(file))
+            compile_own(argv, folder / file, "the host runtime")
 
     folder = cached_folder("host-runtime", _runtime_key(cxx, mode), make, exclusive=True)
     return folder / cuda_cpp.OBJECT, folder / cuda_cpp.HEADER
 
 
-def _compile(command: list[str], output: Path) -> None:
-    """Run a command that writes a file of the runtime, and copy the file to `output`."""
-    with scratch_folder("grade-runtime-") as scratch:
+def compile_own(command: list[str], output: Path, what: str, *sources: Path) -> None:
+    """Run a command on code of the grader's that writes `output.name`, and copy that to `output`.
+
+    The sources are copied to where the command runs. Raises ToolError if it fails; `what` is the
+    product's name in the message.
+    """
+    with scratch_folder("grade-own-") as scratch:
+        for source in sources:
+            shutil.copyfile(source, scratch / source.name)
         ended = spawn.run(
             command,
             cwd=scratch,
             environment=spawn.clean_environment(scratch),
-            wall_s=_RUNTIME_WALL_S,
+            wall_s=_OWN_WALL_S,
         )
         if not ended.ok:
             raise ToolError(
-                f"{command[0]} cannot compile the host runtime:\n{ended.output[-2000:]}",
+                f"{command[0]} cannot compile {what}:\n{ended.output[-2000:]}",
                 tip="`grade doctor` says which g++ is needed",
             )
         shutil.copyfile(scratch / output.name, output)

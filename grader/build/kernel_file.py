@@ -23,6 +23,7 @@ from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
 from grader.system.retry import Pool
+from grader.system.toolchain import Tool
 from grader.vocabulary import Device, Language
 
 # A function that compiles a text of the file with a compiler.
@@ -52,31 +53,39 @@ def build(
         return reject_source(*is_kernel)
     compile_with = partial(_compile, assignment, source, device)
     if device is Device.CUDA:
-        nvcc = toolchain.find_nvcc()
-        if nvcc is None:
-            return missing_tool("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert architecture is not None
-        return compile_with(nvcc_compiler(nvcc, architecture), source.text)
-    cxx = toolchain.find_cxx()
-    if cxx is None:
-        return missing_tool("g++", "CUDA C++ cannot run on this machine's CPU")
-    compiler = host_compiler(cxx)
-    return build_on_cpu(source, compile_with, lambda text: _on_cpu(compile_with, compiler, text))
+        return build_on_gpu(source, compile_with, partial(nvcc_compiler, architecture=architecture))
+    return build_on_cpu(
+        source, compile_with, lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx), text)
+    )
+
+
+def build_on_gpu(
+    source: SourceFile, compile_with: Compile, compiler: Callable[[Tool], Compiler]
+) -> Built | Rejected:
+    """Build with nvcc; `compiler` configures it."""
+    nvcc = toolchain.find_nvcc()
+    if nvcc is None:
+        return missing_tool("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
+    return compile_with(compiler(nvcc), source.text)
 
 
 def build_on_cpu(
-    source: SourceFile, compile_with: Compile, on_cpu: Callable[[str], Built | Rejected]
+    source: SourceFile, compile_with: Compile, on_cpu: Callable[[Tool, str], Built | Rejected]
 ) -> Built | Rejected:
-    """Build with `on_cpu`, which gets the rewritten text, while nvcc tests the file in parallel.
+    """Build with `on_cpu`, which gets g++ and the rewritten text; nvcc tests the file in parallel.
 
     The emulation and nvcc accept different code. Code that nvcc (if it is installed) rejects is a
     compile error; code that only the emulation rejects is not measured.
     """
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        return missing_tool("g++", "CUDA C++ cannot run on this machine's CPU")
     nvcc = toolchain.find_nvcc()
     with Pool(1, thread_name_prefix="gate") as pool:
         gate = pool.submit(compile_with, nvcc_gate(nvcc), source.text) if nvcc else None
         prepared = prepare(source)
-        emulated = prepared if isinstance(prepared, Rejected) else on_cpu(prepared)
+        emulated = prepared if isinstance(prepared, Rejected) else on_cpu(cxx, prepared)
         return decide_with_nvcc(emulated, gate.result() if gate else None, source.path)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from importlib import resources
 
 from grader.assignment.signature import Argument, Signature
+from grader.build.trampoline import plain_type
 from grader.vocabulary import Language, Memory
 
 SHIM_HEADER = "grader_program.h"
@@ -104,18 +105,13 @@ def kernel_source(signature: Signature, file: str) -> str:
 
 def _parameters(signature: Signature) -> str:
     """Return the parameters without const, which the student may choose."""
-    return ", ".join(f"{_type(signature, a)} {a.name}" for a in signature.arguments)
-
-
-def _type(signature: Signature, argument: Argument) -> str:
-    c_name = signature.element_type(argument, Language.CUDA).c_name
-    return f"{c_name}*" if argument.is_array else c_name
+    return ", ".join(f"{plain_type(signature, a)} {a.name}" for a in signature.arguments)
 
 
 def _argument(signature: Signature, argument: Argument) -> str:
     if not argument.is_array:
         return argument.name
-    return f"const_cast<{_type(signature, argument)}>({argument.name})"
+    return f"const_cast<{plain_type(signature, argument)}>({argument.name})"
 
 
 def _output(signature: Signature, number: int, argument: Argument) -> str:

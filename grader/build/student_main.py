@@ -21,7 +21,7 @@ from grader.build import diagnostics, main_shim
 from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_sources, failure
 from grader.build.host_compiler import host_object_compiler, host_program_compiler, prepare
-from grader.build.kernel_file import build_on_cpu, first_error, missing_tool, reject_source
+from grader.build.kernel_file import build_on_cpu, build_on_gpu, first_error, reject_source
 from grader.build.nvcc import nvcc_object_compiler, nvcc_program_compiler
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
@@ -89,15 +89,12 @@ def build_main(assignment: Assignment, source: SourceFile, target: Target) -> Bu
         return reject_source(source.problem, source.hint)
     compile_with = partial(_compile_main, assignment, source, target)
     if target.device is Device.CUDA:
-        nvcc = toolchain.find_nvcc()
-        if nvcc is None:
-            return missing_tool("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert target.architecture is not None
-        return compile_with(nvcc_object_compiler(nvcc, target.architecture), source.text)
-    cxx = toolchain.find_cxx()
-    if cxx is None:
-        return missing_tool("g++", "CUDA C++ cannot run on this machine's CPU")
-    return build_on_cpu(source, compile_with, partial(compile_with, host_object_compiler(cxx)))
+        compiler = partial(nvcc_object_compiler, architecture=target.architecture)
+        return build_on_gpu(source, compile_with, compiler)
+    return build_on_cpu(
+        source, compile_with, lambda cxx, text: compile_with(host_object_compiler(cxx), text)
+    )
 
 
 def _compile_main(

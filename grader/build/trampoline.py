@@ -97,14 +97,15 @@ def trampoline(signature: Signature, file: str) -> str:
         file=file,
         includes=signature.c_includes,
         mark=SIGNATURE_MARK,
-        plain_types=", ".join(_plain_type(signature, a) for a in signature.arguments),
+        plain_types=", ".join(plain_type(signature, a) for a in signature.arguments),
         values=",\n".join(
-            f"      grader_trampoline::grader_value<{_plain_type(signature, a)}>(grader_bits[{i}])"
+            f"      grader_trampoline::grader_value<{plain_type(signature, a)}>(grader_bits[{i}])"
             for i, a in enumerate(signature.arguments)
         ),
     )
 
 
-def _plain_type(signature: Signature, argument: Argument) -> str:
+def plain_type(signature: Signature, argument: Argument) -> str:
+    """Return the type of a parameter without const, which the student may choose."""
     c_name = signature.element_type(argument, Language.CUDA).c_name
     return f"{c_name}*" if argument.is_array else c_name

@@ -53,7 +53,8 @@ class Cost(IntEnum):
 class CheckOutcome(Generic[E]):
     """The result of a check: a diagnosis and the evidence for it.
 
-    `share` is the part of the points that is won, None for all or nothing. If a check has several
+    `share` is the part of the points that is won, None for all or nothing. `wall_s` is None for the
+    time of the check's `run`. If a check has several
     outcomes, each has a `label` for its line and a `weight` in the points. `host_wrote` tells later
     checks that host code wrote results into an output; it is in no report.
     """
@@ -61,7 +62,7 @@ class CheckOutcome(Generic[E]):
     diagnosis: Diagnosis
     evidence: E | None = None
     share: float | None = None
-    wall_s: float = 0.0
+    wall_s: float | None = None
     label: str = ""
     weight: int = 1
     visibility: Visibility = Visibility.VISIBLE
@@ -98,27 +99,18 @@ class KernelFile:
 
 
 class CheckContext(Protocol):
-    """The grading as a check sees it: one kernel file and everything needed to check it."""
+    """The grading as a check sees it: one kernel file and everything needed to check it.
 
-    @property
-    def assignment(self) -> Assignment:
-        """The assignment that is graded."""
+    `gpu` is None where the CPU grades, `public_seed` the seed of visible cases. The student's
+    program may run with one of `kernels`, which are in CUDA C++, in order.
+    """
 
-    @property
-    def file(self) -> KernelFile:
-        """The file that is checked."""
-
-    @property
-    def gpu(self) -> Gpu | None:
-        """The GPU to grade on, None for the CPU."""
-
-    @property
-    def device(self) -> Device:
-        """The device to grade on."""
-
-    @property
-    def public_seed(self) -> int:
-        """The seed of visible cases."""
+    assignment: Assignment
+    file: KernelFile
+    gpu: Gpu | None
+    device: Device
+    public_seed: int
+    kernels: Sequence[KernelFile]
 
     @property
     def built(self) -> Built:
@@ -170,10 +162,6 @@ class CheckContext(Protocol):
     def includes(self, check: CheckName) -> bool:
         """True unless the options filter the check out."""
 
-    @property
-    def kernels(self) -> Sequence[KernelFile]:
-        """The CUDA C++ kernels that the student's program may run with, in order."""
-
     def is_correct(self, kernel: KernelFile) -> bool | None:
         """Whether one of `kernels` is right; None if this machine cannot judge it."""
 
@@ -188,10 +176,9 @@ class CheckContext(Protocol):
 
 
 class Check(Generic[E]):
-    """One check. A subclass defines `name`, `evidence` and `run`, and overrides the rest."""
+    """One check. A subclass defines `name` and `run`, and overrides the rest."""
 
     name: ClassVar[CheckName]
-    evidence: ClassVar[type[Any]]
     cost: ClassVar[Cost] = Cost.TOOLS
     # True if the points count only when the cases are right.
     needs_correct: ClassVar[bool] = True

@@ -4,56 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from grader.cli import options
 
-if TYPE_CHECKING:
+
+def _formats() -> list[str]:
     # Formats import all checks: import them only when a format is needed, to start fast.
-    from grader.formats.output_format import OutputFormat
+    from grader.formats.registry import formats
 
-
-class FormatType(click.ParamType["OutputFormat | None"]):
-    """The name of a registered output format.
-
-    With `terminal`, the name "terminal" is allowed too and gives None.
-    """
-
-    name = "format"
-
-    def __init__(self, *, terminal: bool = False) -> None:
-        self._others = ["terminal"] * terminal
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> OutputFormat | None:
-        """Return the format of this name."""
-        from grader.formats.registry import formats, named
-
-        if value in self._others:
-            return None
-        try:
-            return named(value)
-        except KeyError:
-            known = ", ".join([*self._others, *map(str, formats())])
-            self.fail(f"'{value}' is not one of {known}", param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return the names for the help."""
-        from grader.formats.registry import formats
-
-        return f"[{'|'.join([*self._others, *map(str, formats())])}]"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
-        """Offer the names."""
-        from grader.formats.registry import formats
-
-        names = [*self._others, *map(str, formats())]
-        return [click.shell_completion.CompletionItem(n) for n in names if n.startswith(incomplete)]
+    return [form.name for form in formats()]
 
 
 @click.command()
@@ -69,7 +31,7 @@ class FormatType(click.ParamType["OutputFormat | None"]):
     "--format",
     "form",
     required=True,
-    type=FormatType(),
+    type=options.Registered(_formats),
     help="The platform whose result file to write.",
 )
 @click.option(
@@ -130,9 +92,7 @@ class FormatType(click.ParamType["OutputFormat | None"]):
     show_default=True,
     help="The length of the period for --rate-limit, in hours.",
 )
-def ci(
-    form: OutputFormat, level: str, rate_limit: int | None, window_h: float, **arguments: Any
-) -> None:
+def ci(form: str, level: str, rate_limit: int | None, window_h: float, **arguments: Any) -> None:
     """Grade a submission on a course's platform (staff).
 
     \b
@@ -146,10 +106,11 @@ def ci(
     """
     from grader.commands.ci.gradescope_metadata import RateLimit
     from grader.commands.ci.run import Request, grade_ci
+    from grader.formats.registry import named
     from grader.sandbox.level import Level
 
     limit = None if rate_limit is None else RateLimit(count=rate_limit, window_h=window_h)
-    sys.exit(grade_ci(Request(format=form, level=Level(level), limit=limit, **arguments)))
+    sys.exit(grade_ci(Request(format=named(form), level=Level(level), limit=limit, **arguments)))
 
 
 @click.command()
@@ -157,7 +118,7 @@ def ci(
 @click.option(
     "--format",
     "form",
-    type=FormatType(terminal=True),
+    type=options.Registered(lambda: ["terminal", *_formats()]),
     default="terminal",
     show_default=True,
     help="The format to show it in.",
@@ -167,7 +128,7 @@ def ci(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the result here. Default: standard output.",
 )
-def report(file: Path, form: OutputFormat | None, output: Path | None) -> None:
+def report(file: Path, form: str, output: Path | None) -> None:
     """Show a report (from --json or grade ci --format json) in another format.
 
     \b
@@ -176,5 +137,6 @@ def report(file: Path, form: OutputFormat | None, output: Path | None) -> None:
     grade report report.json --format junit > report.xml
     """
     from grader.commands.ci.delivery import show_again
+    from grader.formats.registry import named
 
-    show_again(file, form, output)
+    show_again(file, None if form == "terminal" else named(form), output)

@@ -19,45 +19,16 @@ from rich.console import Console
 from rich.table import Table
 
 import grader
-from grader.assignment import catalogue
 from grader.assignment.generated import REFERENCES
-from grader.assignment.model import Assignment
-from grader.assignment.reader import read_assignment
 from grader.cli import completion, course, options
 from grader.cli.ci import ci, report
 from grader.cli.new import new
 from grader.cli.release import release
-from grader.errors import ExitCode, GraderError, UsageError
+from grader.errors import ExitCode, GraderError
 from grader.system.signals import terminable
 from grader.vocabulary import CheckName, Language
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-
-
-class CheckType(click.ParamType[CheckName]):
-    """The name of a registered check."""
-
-    name = "check"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> CheckName:
-        """Return the check of this name."""
-        try:
-            return CheckName(value)
-        except ValueError:
-            self.fail(f"'{value}' is not one of {', '.join(CheckName.all())}", param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return the names for the help."""
-        return f"[{'|'.join(CheckName.all())}]"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
-        """Offer the names."""
-        names = (name for name in CheckName.all() if name.startswith(incomplete))
-        return [click.shell_completion.CompletionItem(name) for name in names]
 
 
 @click.group(context_settings=_SETTINGS)
@@ -82,7 +53,7 @@ def cli() -> None:
     "--check",
     "checks",
     multiple=True,
-    type=CheckType(),
+    type=options.Registered(CheckName.all),
     help="Only this check and those it needs (repeatable).",
 )
 @click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")
@@ -145,16 +116,22 @@ def calibrate(
     grade calibrate gemm --dry-run         measure and print only
     grade calibrate gemm --kernel v2_tiled this kernel again; other figures stay
     """
-    from grader.commands.calibrate.measure import Part
     from grader.commands.calibrate.run import run_calibrate
+    from grader.grading.plan import Options
     from grader.grading.selection import chosen_assignments, chosen_device
 
     chosen = chosen_assignments(assignments)
     gpu = chosen_device("cuda")
     assert gpu is not None  # chosen_device raises if there is no GPU
     root = references or chosen[0].folder.parent.parent / REFERENCES
-    part = Part(kernels=kernels, language=Language(language) if language else None)
-    run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run, part=part)
+    wanted = Options(
+        gpu=gpu,
+        kernels=frozenset(kernels),
+        languages=frozenset({Language(language)} if language else ()),
+        public_seed=seed,
+        secret_seed=seed,
+    )
+    run_calibrate(chosen, root, gpu, wanted, keep=not dry_run)
 
 
 @cli.command()
@@ -198,10 +175,9 @@ def verify(**arguments: Any) -> None:
 
     Exit code 0 if everything is as expected, else 1.
     """
-    from grader.commands.verify.run import Request
     from grader.commands.verify.run import verify as run
 
-    sys.exit(run(Request(**arguments)))
+    sys.exit(run(**arguments))
 
 
 @cli.command()
@@ -234,23 +210,20 @@ def profile(
     grade profile silu                                 the file in this folder
     grade profile transpose v3_shared_tile --svg roof.svg
     """
-    from grader.commands.profile.run import Request, run_profile
+    from grader.commands.profile.run import run_profile
     from grader.grading.selection import chosen_assignments, chosen_device, default_source
     from grader.submission.reader import read_submission
 
     [chosen] = chosen_assignments((assignment,))
-    request = Request(
-        assignment=chosen,
+    exit_code = run_profile(
+        chosen,
+        read_submission(source or default_source(), chosen),
         kernel=kernel,
         language=Language(language) if language else None,
         gpu=chosen_device(device),
         svg=svg,
     )
-    sys.exit(run_profile(request, read_submission(source or default_source(), chosen)))
-
-
-for _command in course.COMMANDS:
-    cli.add_command(_command)
+    sys.exit(exit_code)
 
 
 @cli.command("list")
@@ -264,22 +237,14 @@ def list_assignments() -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("assignment", "kernel", "files", "points"):
         table.add_column(column, justify="right" if column == "points" else "left")
-    for assignment in _all_assignments():
+    from grader.grading.selection import chosen_assignments
+
+    for assignment in chosen_assignments(()):
         for position, kernel in enumerate(assignment.parts):
             name = assignment.name if position == 0 else ""
             files = "  ".join(kernel.files.values())
             table.add_row(name, kernel.name, files, f"{kernel.max_score:g}")
     Console().print(table)
-
-
-def _all_assignments() -> list[Assignment]:
-    root = catalogue.assignment_root(Path.cwd())
-    if root is None:
-        raise UsageError(
-            "there are no assignments here",
-            tip="run this in the course's folder, or set GRADE_ASSIGNMENTS to its assignments/",
-        )
-    return [read_assignment(folder) for folder in catalogue.find_assignments(root)]
 
 
 @cli.command()
@@ -296,10 +261,8 @@ def doctor() -> None:
     sys.exit(examine())
 
 
-cli.add_command(ci)
-cli.add_command(report)
-cli.add_command(new)
-cli.add_command(release)
+for _command in (ci, report, new, release, *course.COMMANDS):
+    cli.add_command(_command)
 
 
 def main() -> None:

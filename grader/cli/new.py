@@ -64,8 +64,8 @@ def new(
     for file in files:
         click.echo(f"  {file}")
     click.echo("\nto fill in (stubs are generated from the solved files):")
-    for gap in gaps(files, folder):
-        click.echo(f"  {gap.file}:{gap.line}: {gap.text}")
+    for file, line, text in gaps(files, folder):
+        click.echo(f"  {file}:{line}: {text}")
     click.echo(
         "\nIt works already, with a placeholder formula. After each change, run:\n"
         "  python -m grader.assignment.generated .      stubs, header and fingerprints\n"

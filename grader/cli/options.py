@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from grader.cli import completion
 from grader.vocabulary import Language
 
 _LANGUAGES = click.Choice([str(word) for word in Language])
+
+
+class Registered(click.types.StringParamType):
+    """One of the registered names; `names` is called late, because any module may register one."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name if it is registered."""
+        known = tuple(self._names())
+        if value not in known:
+            self.fail(f"'{value}' is not one of {', '.join(known)}", param, ctx)
+        return str(value)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return the names for the help."""
+        return f"[{'|'.join(self._names())}]"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the names."""
+        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+
 
 assignment = click.argument("assignment", shell_complete=completion.assignments)
 assignments = click.argument(

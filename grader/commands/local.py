@@ -94,7 +94,7 @@ def _grade_and_show(
     if request.html_path is not None:
         path = _file(request.html_path, f"{assignment.name}.html")
         tip = "free space or choose another place with --html"
-        write_text(path, HTML.file(report) or "", tip=tip)
+        write_text(path, HTML.file(report), tip=tip)
     return report
 
 

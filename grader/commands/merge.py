@@ -11,9 +11,9 @@ from rich.console import Console
 
 from grader.commands.output import reports_folder, write_text
 from grader.errors import ExitCode, UsageError
-from grader.report.merge import merge
-from grader.report.model import json_text
-from grader.report.reader import read_values
+from grader.grading.merge import merge
+from grader.report.model import json_text, to_json
+from grader.report.reader import read_report, read_values
 
 
 def run_merge(first: Path, second: Path, output: Path | None) -> ExitCode:
@@ -78,9 +78,9 @@ def _report_paths(folder: Path) -> set[Path]:
 
 def _merged(first: Path, second: Path, names: str, title: str, stderr: Console) -> str:
     """Return the text of the merged report; print what differs. Raises UsageError."""
-    merged = merge(read_values(first), read_values(second), names)
+    merged = merge(read_report(first), read_report(second), names)
     if not merged.filled:
         stderr.print(f"{title}: the second report fills in no pending check", markup=False)
     for difference in merged.differences:
         stderr.print(f"{title}: the reports differ: {difference}", markup=False)
-    return json_text(merged.report)
+    return json_text(to_json(merged.report))

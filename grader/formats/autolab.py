@@ -15,24 +15,33 @@ import re
 from typing import Any
 
 from grader.formats import student_view
+from grader.formats.output_format import NO_EXTRAS, Extras, OutputFormat, terminal_text
 from grader.report.model import Report
 from grader.text.printable import encodable, one_line
-from grader.vocabulary import CheckName
 
 MOST_BYTES = 200_000  # a job's log keeps 1000 KiB of output, and the scores come last
 _MOST_HINT = 500
 _WORD_AND_COLON = re.compile(r"(?<=[A-Za-z0-9]):")
 
 
-def autolab(report: Report) -> str | None:
-    """Return the two lines; None if there is no score to publish."""
-    if report.score is None:
-        return None
-    counted = [kernel for kernel in report.kernels if kernel.counted]
-    scores = {_plain(kernel.name): kernel.score for kernel in counted}
-    last = json.dumps({"scores": scores, "scoreboard": [*scores.values()]})
-    feedback = json.dumps(_feedback(report))
-    return f"{feedback}\n{last}\n" if len(feedback) <= MOST_BYTES else f"{last}\n"
+class Autolab(OutputFormat):
+    """The last lines of standard output; `--output` also writes them to a file."""
+
+    name = "autolab"
+    budget_s = 50.0  # of 60 s
+
+    def file(self, report: Report, extras: Extras = NO_EXTRAS) -> str | None:
+        """Return the two lines; None if there is no score to publish."""
+        if report.score is None:
+            return None
+        scores = {_plain(kernel.name): kernel.score for kernel in report.kernels if kernel.counted}
+        last = json.dumps({"scores": scores, "scoreboard": [*scores.values()]})
+        feedback = json.dumps(_feedback(report))
+        return f"{feedback}\n{last}\n" if len(feedback) <= MOST_BYTES else f"{last}\n"
+
+    def log(self, report: Report, extras: Extras = NO_EXTRAS) -> str:
+        """Return the report, then the lines that Autolab reads."""
+        return f"{terminal_text(report, staff=False)}\n{self.file(report) or ''}"
 
 
 def _feedback(report: Report) -> dict[str, Any]:
@@ -41,12 +50,8 @@ def _feedback(report: Report) -> dict[str, Any]:
         cell: dict[str, Any] = {"passed": student_view.status(entry.check) == "passed"}
         if not cell["passed"]:
             cell["hint"] = _plain(entry.text)[:_MOST_HINT]
-        stages.setdefault(_stage(entry.check.check), {})[_plain(entry.name)] = cell
+        stages.setdefault(entry.check.check.capitalize(), {})[_plain(entry.name)] = cell
     return {"_presentation": "semantic", "stages": [*stages], **stages}
-
-
-def _stage(check: CheckName) -> str:
-    return check.capitalize()
 
 
 def _plain(text: str) -> str:

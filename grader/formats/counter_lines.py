@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from grader.formats.deduplication import INDENT
 from grader.formats.page import Page
 from grader.report.evidence import CounterLine, CountersEvidence
 
-INDENT = 4
 MOST_LINES = 5
 _HEADER = ("access", "requests", "per request", "would do", "times")
 

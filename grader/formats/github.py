@@ -15,26 +15,79 @@ import base64
 import html
 import json
 import math
+import os
 import re
+import secrets
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
+from grader.errors import GraderError
 from grader.formats import student_view
+from grader.formats.output_format import NO_EXTRAS, Extras, OutputFormat, terminal_text
 from grader.formats.student_view import VisibleCheck
 from grader.report.evidence import BuildEvidence, CountersEvidence, Finding, MemoryEvidence
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
+from grader.text.numbers import points
 from grader.vocabulary import Visibility
 
 MOST_OF_A_KIND = 10
 MOST_SUMMARY_BYTES = 1024 << 10
 _MOST_MESSAGE = 2_000
 _CLASSROOM_VERSION = 1
+_EMPTY_TEST = {"message": "", "test_code": "", "filename": "", "line_no": 0, "duration": 0}
 _CAPS = (student_view.MOST_TEXT, 4_000, 1_000, 0)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|~@])")
 
 Kind = Literal["error", "warning", "notice"]
 Annotation = tuple[Kind, str]  # the kind, and the command that contains it
+
+
+class GitHub(OutputFormat):
+    """Classroom's result, workflow commands on standard output, and the step's files."""
+
+    name = "github"
+
+    def values(self, report: Report, extras: Extras) -> dict[str, Any]:
+        """Return Classroom's result.
+
+        After a grader error the maximum score is 0, so that Classroom publishes no score.
+        """
+        complete = report.verdict.earns_points and report.handed_in == report.kernels_total
+        status, max_score = "pass" if complete else "fail", report.max_score
+        tests: list[dict[str, Any]] = [
+            {
+                "name": entry.name,
+                "status": "pass" if student_view.status(entry.check) == "passed" else "fail",
+                "score": entry.score or 0.0,
+                "message": entry.text,
+                "filename": student_view.safe_line(entry.kernel.file or ""),
+                "duration": round(1000 * entry.check.wall_s),
+            }
+            for entry in student_view.checks(report)
+            if entry.check.verdict is not Verdict.NOT_MEASURED
+        ]
+        if report.score is None:
+            status, max_score = "error", 0.0
+            message = "the grader failed, not your code: there is no score"
+            tests = [{"name": report.assignment, "status": status, "score": 0, "message": message}]
+        return {
+            "version": _CLASSROOM_VERSION,
+            "status": status,
+            "max_score": math.ceil(max_score),  # Classroom accepts fractions in scores only
+            "tests": [{**_EMPTY_TEST, **test} for test in tests],
+        }
+
+    def log(self, report: Report, extras: Extras = NO_EXTRAS) -> str:
+        """Return report and annotations; append the summary and the step's output."""
+        _append("GITHUB_STEP_SUMMARY", summary(report))
+        result = base64.b64encode(json.dumps(self.values(report, extras)).encode()).decode()
+        _append("GITHUB_OUTPUT", f"result={result}\n")
+        # The report cannot contain this word, so it cannot end the part without commands.
+        word = secrets.token_hex(16)
+        guarded = f"::stop-commands::{word}\n{terminal_text(report, staff=False)}\n::{word}::"
+        return "\n".join([guarded, *workflow_commands(report, extras.folder)]) + "\n"
 
 
 def workflow_commands(report: Report, folder: str = "") -> list[str]:
@@ -50,48 +103,6 @@ def workflow_commands(report: Report, folder: str = "") -> list[str]:
     return shown
 
 
-def classroom(report: Report) -> dict[str, Any]:
-    """Return Classroom's result as JSON values.
-
-    After a grader error the maximum score is 0, so that Classroom publishes no score.
-    """
-    if report.score is None:
-        message = "the grader failed, not your code: there is no score"
-        test = {"name": report.assignment, "status": "error", "score": 0, "message": message}
-        return {
-            "version": _CLASSROOM_VERSION,
-            "status": "error",
-            "max_score": 0,
-            "tests": [_with_defaults(test)],
-        }
-    tests = [
-        _with_defaults(
-            {
-                "name": entry.name,
-                "status": "pass" if student_view.status(entry.check) == "passed" else "fail",
-                "score": entry.score or 0.0,
-                "message": entry.text,
-                "filename": student_view.safe_line(entry.kernel.file or ""),
-                "duration": round(1000 * entry.check.wall_s),
-            }
-        )
-        for entry in student_view.checks(report)
-        if entry.check.verdict is not Verdict.NOT_MEASURED
-    ]
-    complete = report.verdict.earns_points and report.handed_in == report.kernels_total
-    return {
-        "version": _CLASSROOM_VERSION,
-        "status": "pass" if complete else "fail",
-        "max_score": math.ceil(report.max_score),  # Classroom accepts fractions in scores only
-        "tests": tests,
-    }
-
-
-def encoded(result: dict[str, Any]) -> str:
-    """Return Classroom's result as its reporter reads it."""
-    return base64.b64encode(json.dumps(result).encode()).decode()
-
-
 def summary(report: Report) -> str:
     """Return the step's summary in Markdown, at most 1024 KiB."""
     entries = tuple(student_view.checks(report))
@@ -101,16 +112,6 @@ def summary(report: Report) -> str:
         if len(text.encode()) <= MOST_SUMMARY_BYTES:
             return text
     return text.encode()[:MOST_SUMMARY_BYTES].decode(errors="ignore")
-
-
-def guarded(text: str, word: str) -> str:
-    """Return the text with workflow commands disabled; `word` must be a fresh secret."""
-    return f"::stop-commands::{word}\n{text}\n::{word}::"
-
-
-def _with_defaults(test: dict[str, Any]) -> dict[str, Any]:
-    empty = {"message": "", "test_code": "", "filename": "", "line_no": 0, "duration": 0}
-    return {**empty, **test}
 
 
 def _summary(report: Report, entries: Sequence[VisibleCheck], cap: int) -> str:
@@ -132,8 +133,8 @@ def _points(check: CheckResult) -> str:
         return ""
     if check.score is None:
         return "no score"
-    won = f"{student_view.points(check.score)} / {student_view.points(check.max_score)}"
-    return f"{won}, {student_view.points(check.pending)} pending" if check.pending else won
+    won = f"{points(check.score)} / {points(check.max_score)}"
+    return f"{won}, {points(check.pending)} pending" if check.pending else won
 
 
 def _markdown(text: str) -> str:
@@ -225,3 +226,15 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(student_view.safe_line(text, 300)).replace(":", "%3A").replace(",", "%2C")
+
+
+def _append(variable: str, text: str) -> None:
+    """Append to the file that the environment variable names, if it is set."""
+    name = os.environ.get(variable)
+    if not name:
+        return
+    try:
+        with Path(name).open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise GraderError(f"cannot write {variable}: {error.strerror or error}") from error

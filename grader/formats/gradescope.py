@@ -8,40 +8,45 @@ nor failed. Gradescope returns `extra_data` with the next submission.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from grader.formats import student_view
+from grader.formats.output_format import Extras, OutputFormat
 from grader.report.evidence import PerformanceEvidence
 from grader.report.model import Report
 from grader.vocabulary import CheckName
 
 
-def gradescope(
-    report: Report, *, notes: tuple[str, ...] = (), extra: Mapping[str, Any] | None = None
-) -> dict[str, Any] | None:
-    """Return the results as JSON values; None if there is no score to publish.
+class Gradescope(OutputFormat):
+    """The file results.json; the log is for staff."""
 
-    `notes` go above the result, `extra` into `extra_data`.
-    """
-    if report.score is None:
-        return None  # without a valid file Gradescope reports an autograder error, not 0 points
-    results: dict[str, Any] = {
-        "score": report.score,
-        "execution_time": report.wall_s,
-        "output": student_view.safe("\n".join((*notes, student_view.result(report)))),
-        "output_format": "text",
-        "test_output_format": "text",
-        "test_name_format": "text",
-        "visibility": "visible",
-        "stdout_visibility": "hidden",
-        "tests": [_test(entry) for entry in student_view.checks(report)],
-    }
-    if board := _leaderboard(report):
-        results["leaderboard"] = board
-    if extra:
-        results["extra_data"] = dict(extra)
-    return results
+    name = "gradescope"
+    budget_s = 540.0  # of 10 minutes
+    log_is_for_staff = True
+
+    def values(self, report: Report, extras: Extras) -> dict[str, Any] | None:
+        """Return results.json; None if there is no score to publish.
+
+        The notes go above the result, `extra` into `extra_data`.
+        """
+        if report.score is None:
+            return None  # without a valid file Gradescope reports an autograder error, not 0 points
+        results: dict[str, Any] = {
+            "score": report.score,
+            "execution_time": report.wall_s,
+            "output": student_view.safe("\n".join((*extras.notes, student_view.result(report)))),
+            "output_format": "text",
+            "test_output_format": "text",
+            "test_name_format": "text",
+            "visibility": "visible",
+            "stdout_visibility": "hidden",
+            "tests": [_test(entry) for entry in student_view.checks(report)],
+        }
+        if board := _leaderboard(report):
+            results["leaderboard"] = board
+        if extras.extra:
+            results["extra_data"] = dict(extras.extra)
+        return results
 
 
 def _test(entry: student_view.VisibleCheck) -> dict[str, Any]:

@@ -9,23 +9,31 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from grader.formats import student_view
+from grader.formats.output_format import NO_EXTRAS, Extras, OutputFormat
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
+from grader.text.numbers import points
 
 _NOT_JUDGED = (Verdict.SKIPPED, Verdict.NOT_MEASURED, Verdict.NOT_SUBMITTED)
 
 
-def junit(report: Report) -> str:
-    """Return the XML 1.0 document with its declaration."""
-    root = ElementTree.Element("testsuites", name=student_view.safe_line(report.assignment))
-    entries = list(student_view.checks(report))
-    for kernel in report.kernels:
-        root.append(_suite(report, kernel, [e for e in entries if e.kernel is kernel]))
-    for count in ("tests", "failures", "errors", "skipped"):
-        root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
-    root.set("time", f"{report.wall_s:.3f}")
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+class JUnit(OutputFormat):
+    """JUnit's XML."""
+
+    name = "junit"
+
+    def file(self, report: Report, extras: Extras = NO_EXTRAS) -> str | None:
+        """Return the XML 1.0 document with its declaration."""
+        root = ElementTree.Element("testsuites", name=student_view.safe_line(report.assignment))
+        entries = list(student_view.checks(report))
+        for kernel in report.kernels:
+            root.append(_suite(report, kernel, [e for e in entries if e.kernel is kernel]))
+        for count in ("tests", "failures", "errors", "skipped"):
+            root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
+        root.set("time", f"{report.wall_s:.3f}")
+        ElementTree.indent(root)
+        xml = ElementTree.tostring(root, "unicode")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}\n'
 
 
 def _suite(
@@ -86,9 +94,9 @@ def _file(kernel: KernelResult) -> dict[str, str]:
 
 def _points(result: KernelResult | CheckResult) -> dict[str, str]:
     return {
-        "score": "" if result.score is None else student_view.points(result.score),
-        "max_score": student_view.points(result.max_score),
-        "pending": student_view.points(result.pending),
+        "score": "" if result.score is None else points(result.score),
+        "max_score": points(result.max_score),
+        "pending": points(result.pending),
     }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from grader.formats import student_view
+from grader.formats.output_format import Extras, OutputFormat
 from grader.formats.student_view import VisibleCheck
 from grader.report.model import Report, json_text
 from grader.report.verdict import Verdict
@@ -19,26 +20,29 @@ MOST_BYTES = 1_000_000  # PrairieLearn refuses larger results
 _CAPS = (student_view.MOST_TEXT, 4_000, 1_000, 200)
 
 
-def prairielearn(report: Report) -> dict[str, Any]:
-    """Return the results as JSON values."""
-    if report.score is None:
-        message = "The grader failed, which is not your fault: this attempt does not count."
-        return {"gradable": False, "message": message, "format_errors": [message]}
-    if report.verdict is Verdict.NOT_SUBMITTED:
-        missing = [entry.text for entry in student_view.checks(report)][:20]
-        return {
-            "gradable": False,
-            "message": "Nothing was handed in.",
-            "format_errors": missing or ["Nothing was handed in."],
-        }
-    entries = tuple(student_view.checks(report))
-    results: dict[str, Any] = {}
-    for cap in _CAPS:  # shorten the output until all tests fit
-        results = _results(report, report.score, entries, cap)
-        if len(json_text(results).encode()) < MOST_BYTES:
-            return results
-    results["tests"] = []
-    return results
+class PrairieLearn(OutputFormat):
+    """The file results.json of an external grader."""
+
+    name = "prairielearn"
+    budget_s = 25.0  # of 30 s
+
+    def values(self, report: Report, extras: Extras) -> dict[str, Any]:
+        """Return results.json."""
+        if report.score is None:
+            message = "The grader failed, which is not your fault: this attempt does not count."
+            return {"gradable": False, "message": message, "format_errors": [message]}
+        entries = tuple(student_view.checks(report))
+        if report.verdict is Verdict.NOT_SUBMITTED:
+            message = "Nothing was handed in."
+            missing = [entry.text for entry in entries[:20]]
+            return {"gradable": False, "message": message, "format_errors": missing or [message]}
+        results: dict[str, Any] = {}
+        for cap in _CAPS:  # shorten the output until all tests fit
+            results = _results(report, report.score, entries, cap)
+            if len(json_text(results).encode()) < MOST_BYTES:
+                return results
+        results["tests"] = []
+        return results
 
 
 def _results(

@@ -19,6 +19,7 @@ from grader.formats.details import headline, write_details
 from grader.formats.page import Page
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
+from grader.text.numbers import points
 from grader.text.printable import one_line, printable
 from grader.vocabulary import Visibility
 
@@ -124,11 +125,6 @@ def pending(report: Report) -> str:
         f"{points(report.pending)} points are pending, neither won nor lost{why}. "
         "Your course's staff can have them graded on a GPU and add them with `grade merge`."
     )
-
-
-def points(value: float) -> str:
-    """Return a number of points without trailing zeros."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def failed(check: CheckResult) -> bool:

@@ -22,6 +22,7 @@ from grader.formats.details import headline, write_details
 from grader.formats.page import Page, Piece
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
+from grader.text.numbers import points
 from grader.vocabulary import CheckName, Device, Visibility
 
 MOST_LABEL = 32
@@ -75,10 +76,10 @@ def _kernel(
     if twice:
         counts = ", counted" if kernel.counted else ", not counted"
     parts = [page.clipped(part, 40) for part in parts if part]
-    points = f", {_won(kernel)}" if kernel.max_score else ""
+    won = f", {_won(kernel)}" if kernel.max_score else ""
     if kernel.pending:
-        points += f", {_number(kernel.pending)} pending"
-    page.sentence((" · ".join(parts), "bold"), ": ", _verdict(kernel.verdict), f"{points}{counts}")
+        won += f", {points(kernel.pending)} pending"
+    page.sentence((" · ".join(parts), "bold"), ": ", _verdict(kernel.verdict), f"{won}{counts}")
     deduplicator = Deduplicator(page)
     for check in kernel.checks:
         shown = show_hidden or check.visibility is Visibility.VISIBLE
@@ -116,19 +117,15 @@ def _points(check: CheckResult) -> str:
     if check.score is None:
         return "no score"
     if check.pending == check.max_score:
-        return f"{_number(check.pending)} pending"
-    won = f"{_number(check.score)} / {_number(check.max_score)}"
-    return f"{won} ({_number(check.pending)} pending)" if check.pending else won
+        return f"{points(check.pending)} pending"
+    won = f"{points(check.score)} / {points(check.max_score)}"
+    return f"{won} ({points(check.pending)} pending)" if check.pending else won
 
 
 def _won(entry: KernelResult | Report) -> str:
     if entry.score is None:
         return "no score"
-    return f"{_number(entry.score)} / {_number(entry.max_score)} points"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    return f"{points(entry.score)} / {points(entry.max_score)} points"
 
 
 def _verdict(verdict: Verdict) -> tuple[str, str]:
@@ -148,7 +145,7 @@ def _result(page: Page, report: Report, *, show_hidden: bool) -> None:
         parts.append(": the grader failed, which is not your fault")
     if report.pending:
         why = _why_pending(page, report, show_hidden=show_hidden)
-        parts.append(f" · {_number(report.pending)} pending{why}")
+        parts.append(f" · {points(report.pending)} pending{why}")
     parts.append(f" · {report.handed_in} of {report.kernels_total} handed in")
     parts.append(f" · {report.wall_s:.1f} s")
     page.sentence(*parts)

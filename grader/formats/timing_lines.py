@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from grader.assignment.calibration import BenchmarkFigure
+from grader.formats.deduplication import INDENT
 from grader.formats.page import Page
 from grader.report.evidence import BenchmarkTiming, PerformanceEvidence
 from grader.text.numbers import three_digits
 
-INDENT = 4
 _HEADER = ("benchmark", "torch", "yours", "times torch", "rate", "of roofline", "rounds")
 
 
@@ -35,7 +36,7 @@ def _row(timing: BenchmarkTiming) -> tuple[str, ...]:
     )
 
 
-def rate_and_share(timing: BenchmarkTiming) -> tuple[str, str]:
+def rate_and_share(timing: BenchmarkTiming | BenchmarkFigure) -> tuple[str, str]:
     """Return the rate (TFLOP/s, or GB/s if there is none) and its share of the roofline."""
     rate = f"{three_digits(timing.gb_s)} GB/s"
     if timing.tflop_s is not None:

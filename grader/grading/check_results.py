@@ -19,10 +19,10 @@ from grader.checks.registry import named
 from grader.errors import GraderError
 from grader.grading.file_state import FileState
 from grader.grading.plan import Options
-from grader.grading.score import points, shares
+from grader.grading.score import check_line, shares
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName, Visibility
+from grader.vocabulary import CheckName
 
 NOT_YET = "not graded yet"
 
@@ -58,16 +58,8 @@ def build_result(build: Built | Rejected) -> CheckResult:
         verdict, message, hint = Verdict.ACCEPTED, f"built with {build.evidence.tool}", ""
     else:
         verdict, message, hint = build.verdict, build.message, build.hint
-    return CheckResult(
-        check=CheckName.BUILD,
-        name="build",
-        verdict=verdict,
-        score=0.0,
-        max_score=0.0,
-        message=message,
-        hint=hint,
-        evidence=build.evidence,
-    )
+    line = check_line(CheckName.BUILD, verdict, 0.0, message)
+    return replace(line, hint=hint, evidence=build.evidence)
 
 
 def without_build(kernel: Kernel, rejected: Rejected) -> list[CheckResult]:
@@ -75,7 +67,7 @@ def without_build(kernel: Kernel, rejected: Rejected) -> list[CheckResult]:
     pending = rejected.verdict.pending
     verdict = Verdict.NOT_MEASURED if pending else Verdict.SKIPPED
     message = "this machine cannot run it: see build" if pending else "not counted: see build"
-    return [_line(check, verdict, most, message) for check, most in kernel.points.items()]
+    return [check_line(check, verdict, most, message) for check, most in kernel.points.items()]
 
 
 def check_results(
@@ -90,11 +82,11 @@ def check_results(
     lines = []
     for outcome, share in zip(outcomes, most, strict=True):
         line = replace(
-            _line(check.name, outcome.verdict, share, outcome.diagnosis.message),
+            check_line(check.name, outcome.verdict, share, outcome.diagnosis.message),
             name=outcome.label or check.name,
             hint=outcome.diagnosis.hint,
             visibility=outcome.visibility,
-            wall_s=outcome.wall_s,
+            wall_s=outcome.wall_s or 0.0,
             evidence=outcome.evidence,
         )
         if outcome.share is not None and not line.pending:
@@ -108,7 +100,7 @@ def grader_error(kernel: Kernel, during: CheckName, error: GraderError) -> Check
     whole = during == CheckName.CORRECTNESS
     most = kernel.max_score if whole else kernel.points.get(during, 0.0)
     message = f"the grader failed, not your code: {error.message}"
-    return replace(_line(during, Verdict.GRADER_ERROR, most, message), hint=error.tip or "")
+    return replace(check_line(during, Verdict.GRADER_ERROR, most, message), hint=error.tip or "")
 
 
 def _not_yet(state: FileState, options: Options) -> list[CheckResult]:
@@ -116,7 +108,7 @@ def _not_yet(state: FileState, options: Options) -> list[CheckResult]:
     wrong = state.correct is False
     return [
         replace(
-            _line(name, Verdict.NOT_MEASURED, most, NOT_YET),
+            check_line(name, Verdict.NOT_MEASURED, most, NOT_YET),
             # Wrong cases have decided these points already.
             pending=0.0 if wrong and named(name).needs_correct else most,
             waiting=True,
@@ -149,17 +141,3 @@ def _unearned(lines: list[CheckResult], verdict: Verdict, why: str) -> list[Chec
         else line
         for line in lines
     ]
-
-
-def _line(check: CheckName, verdict: Verdict, most: float, message: str) -> CheckResult:
-    won, pending = points(verdict, most)
-    return CheckResult(
-        check=check,
-        name=check,
-        verdict=verdict,
-        score=won,
-        max_score=most,
-        pending=pending,
-        visibility=Visibility.VISIBLE,
-        message=message,
-    )

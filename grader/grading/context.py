@@ -27,7 +27,6 @@ from grader.build.kernel_file import Checked
 from grader.checks.check import CheckOutcome, KernelFile
 from grader.checks.memory.sanitizer_prestart import Prestart
 from grader.checks.registry import named
-from grader.gpu.nvml import Gpu
 from grader.grading.builds import Builds
 from grader.grading.environment import describe
 from grader.grading.file_state import FileState, all_right
@@ -104,9 +103,10 @@ class GradingContext:
         self.options = options
         self.plan = plan
         self.builds = Builds(assignment, options, folder, pool)
-        self.prestart: Prestart[tuple[str, Language]] = Prestart(pool, assignment.limits)
+        self.prestart = Prestart(pool, assignment.limits)
         self._folder = folder
-        self._server = server
+        # The server that forks Python workers, None until it is needed.
+        self.started_server = server
         self._lent = server is not None
 
     def start(self) -> None:
@@ -137,14 +137,14 @@ class GradingContext:
     def close(self) -> None:
         """End the prestarted workers, and the server unless the caller passed it."""
         self.prestart.close()
-        if self._server is not None and not self._lent:
-            self._server.close()
+        if self.started_server is not None and not self._lent:
+            self.started_server.close()
 
     def server(self) -> PythonServer:
         """Return the server that forks Python workers; the first call starts it."""
-        if self._server is None:
-            self._server = PythonServer(self.options.device)
-        return self._server
+        if self.started_server is None:
+            self.started_server = PythonServer(self.options.device)
+        return self.started_server
 
     @functools.cached_property
     def judge(self) -> Judge:
@@ -160,28 +160,6 @@ class GradingContext:
         if self.options.transport is not None:
             shares = self.options.transport == "shared"
         return Judge(oracle=oracle, driver=driver, shares=shares)
-
-    def setup(self, built: Built, *, private: bool | None = None) -> RunSetup:
-        """Return the setup of a worker for this build; `private` overrides the transport."""
-        from grader.checks.common.case_run import RunSetup
-
-        judge = self.judge
-        return RunSetup(
-            assignment=self.assignment,
-            built=built,
-            server=self._server,
-            driver=judge.driver,
-            private=not judge.shares if private is None else private,
-        )
-
-    def cases(self, language: Language) -> tuple[Case, ...]:
-        """Return the cases of this run for a language."""
-        return self.assignment.draw_cases(
-            self.options.device,
-            language,
-            public_seed=self.options.public_seed,
-            secret_seed=self.options.secret_seed,
-        )
 
     def baseline(self) -> Built:
         """Return torch's baseline, built like a submission, and start the server for it."""
@@ -220,33 +198,14 @@ class FileContext:
     ) -> None:
         self.state = state
         self.step: Step | None = None
+        self.file = state.file
+        self.assignment = grading.assignment
+        self.gpu = grading.options.gpu
+        self.device = grading.options.device
+        self.public_seed = grading.options.public_seed
+        self.kernels: Sequence[KernelFile] = grading.plan.program_kernels
         self._grading = grading
         self._others = others
-
-    @property
-    def file(self) -> KernelFile:
-        """The file that is checked."""
-        return self.state.file
-
-    @property
-    def assignment(self) -> Assignment:
-        """The assignment that is graded."""
-        return self._grading.assignment
-
-    @property
-    def gpu(self) -> Gpu | None:
-        """The GPU to grade on, None for the CPU."""
-        return self._grading.options.gpu
-
-    @property
-    def device(self) -> Device:
-        """The device to grade on."""
-        return self._grading.options.device
-
-    @property
-    def public_seed(self) -> int:
-        """The seed of visible cases."""
-        return self._grading.options.public_seed
 
     @property
     def built(self) -> Built:
@@ -275,7 +234,13 @@ class FileContext:
     @functools.cached_property
     def cases(self) -> tuple[Case, ...]:
         """The cases of this run for the file's language and device."""
-        return self._grading.cases(self.file.language)
+        options = self._grading.options
+        return self.assignment.draw_cases(
+            self.device,
+            self.file.language,
+            public_seed=self.public_seed,
+            secret_seed=options.secret_seed,
+        )
 
     @property
     def oracle(self) -> Oracle:
@@ -288,10 +253,19 @@ class FileContext:
 
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
         """Return the setup of a worker for this build; `private` overrides the transport."""
+        from grader.checks.common.case_run import RunSetup
+
         built = built or self.built
         if self.file.kernel.rules.torch_allowed:
             built = replace(built, torch_allowed=True)
-        return self._grading.setup(built, private=private)
+        judge = self._grading.judge
+        return RunSetup(
+            assignment=self.assignment,
+            built=built,
+            server=self._grading.started_server,
+            driver=judge.driver,
+            private=not judge.shares if private is None else private,
+        )
 
     @property
     def can_share(self) -> bool:
@@ -323,11 +297,6 @@ class FileContext:
     def outcomes(self, check: CheckName) -> Sequence[CheckOutcome[Any]]:
         """Return the outcomes of an earlier check of this file; empty if it has not run."""
         return self.state.found.get(check, ())
-
-    @property
-    def kernels(self) -> Sequence[KernelFile]:
-        """The CUDA C++ kernels that the student's program may run with, in order."""
-        return self._grading.plan.program_kernels
 
     def is_correct(self, kernel: KernelFile) -> bool | None:
         """Whether a kernel is right; None if this machine cannot judge it.

@@ -16,7 +16,7 @@ from typing import Any
 
 from grader.assignment.model import Assignment
 from grader.build.artifact import Rejected
-from grader.checks.check import Check, Cost
+from grader.checks.check import Check, CheckOutcome, Cost
 from grader.checks.registry import checks
 from grader.gpu.lock import shared_use
 from grader.grading import score
@@ -113,11 +113,22 @@ def _run(
                 continue
             with progress.step(f"{file.file.title} · {check.name}") as step:
                 file.step = step
-                state.found[check.name] = tuple(check.run(file))
+                state.found[check.name] = _timed_run(check, file)
     except Exception as error:
         state.failure = during, as_grader_error(error)
         ran = True
     return ran
+
+
+def _timed_run(check: Check[Any], file: FileContext) -> tuple[CheckOutcome[Any], ...]:
+    """Run a check; return its outcomes, with the time of the run where they have none."""
+    started_s = time.monotonic()
+    outcomes = check.run(file)
+    wall_s = round(time.monotonic() - started_s, 3)
+    return tuple(
+        replace(outcome, wall_s=wall_s) if outcome.wall_s is None else outcome
+        for outcome in outcomes
+    )
 
 
 def _kernel_results(

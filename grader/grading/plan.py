@@ -38,6 +38,12 @@ class Options:
         """The device to grade on."""
         return Device.CPU if self.gpu is None else Device.CUDA
 
+    def wants(self, kernel: str, language: Language) -> bool:
+        """True unless the kernel or the language is filtered out."""
+        return (not self.kernels or kernel in self.kernels) and (
+            not self.languages or language in self.languages
+        )
+
     def includes(self, check: CheckName) -> bool:
         """True unless the check is filtered out."""
         return not self.checks or check in self.checks
@@ -76,7 +82,7 @@ class Plan:
 
 def make_plan(assignment: Assignment, submission: Submission, options: Options) -> Plan:
     """Return the files that a run with these options grades, the student's program last."""
-    cuda = replace(options, languages=frozenset({Language.CUDA}))
+    cuda = replace(options, kernels=frozenset(), languages=frozenset({Language.CUDA}))
     kernels = [k for k in assignment.kernels if not options.kernels or k.name in options.kernels]
     planned = [(k, _files(assignment, submission, k, options)) for k in kernels]
     program_kernels: tuple[KernelFile, ...] = ()
@@ -107,10 +113,8 @@ def absence_reason(
 
 
 def _includes_program(options: Options) -> bool:
-    return (
-        (not options.kernels or PROGRAM_NAME in options.kernels)
-        and (not options.languages or Language.CUDA in options.languages)
-        and (not options.checks or bool(options.checks & _CHECKS_OF_A_PROGRAM))
+    return options.wants(PROGRAM_NAME, Language.CUDA) and (
+        not options.checks or bool(options.checks & _CHECKS_OF_A_PROGRAM)
     )
 
 
@@ -127,11 +131,7 @@ def _files(
 
 
 def _paths(kernel: Kernel, options: Options) -> Sequence[str]:
-    return [
-        path
-        for language, path in kernel.files.items()
-        if not options.languages or language in options.languages
-    ]
+    return [path for language, path in kernel.files.items() if options.wants(kernel.name, language)]
 
 
 def _untouched(assignment: Assignment, submission: Submission, path: str) -> bool:

@@ -26,6 +26,20 @@ def points(verdict: Verdict, most: float) -> tuple[float | None, float]:
     return (most if verdict.earns_points else 0.0), 0.0
 
 
+def check_line(check: CheckName, verdict: Verdict, most: float, message: str) -> CheckResult:
+    """Return the line of a check worth `most` points, with the points that the verdict gives."""
+    score, pending = points(verdict, most)
+    return CheckResult(
+        check=check,
+        name=check,
+        verdict=verdict,
+        score=score,
+        max_score=most,
+        pending=pending,
+        message=message,
+    )
+
+
 def shares(most: float, counts: Sequence[int]) -> list[float]:
     """Divide `most` points by weight, rounded to hundredths, so that the sum stays `most`."""
     total = sum(counts)
@@ -41,9 +55,25 @@ def shares(most: float, counts: Sequence[int]) -> list[float]:
 
 
 def kernel_result(
-    kernel: Kernel, language: Language, checks: Sequence[CheckResult]
+    kernel: Kernel, language: Language | None, checks: Sequence[CheckResult]
 ) -> KernelResult:
-    """Combine the checks of one kernel in one language.
+    """Combine the checks of one kernel in one language (None if it was not handed in)."""
+    result = KernelResult(
+        name=kernel.name,
+        title=kernel.title,
+        language=language,
+        file=kernel.files[language] if language is not None else None,
+        counted=True,
+        verdict=Verdict.NOT_SUBMITTED,
+        score=0.0,
+        max_score=kernel.max_score,
+        pending=0.0,
+    )
+    return with_checks(result, checks)
+
+
+def with_checks(result: KernelResult, checks: Sequence[CheckResult]) -> KernelResult:
+    """Return the result with these checks, and with the verdict and points that follow.
 
     Accepted build and rules checks do not decide the verdict if there are other checks.
     """
@@ -52,42 +82,19 @@ def kernel_result(
         for check in checks
         if check.check not in _INDECISIVE or check.verdict is not Verdict.ACCEPTED
     ]
-    return KernelResult(
-        name=kernel.name,
-        title=kernel.title,
-        language=language,
-        file=kernel.files[language],
-        counted=True,
-        verdict=aggregate(decisive or (check.verdict for check in checks)),
-        score=_sum(check.score for check in checks),
-        max_score=kernel.max_score,
-        pending=sum(check.pending for check in checks),
+    return replace(
+        result,
         checks=tuple(checks),
+        verdict=aggregate(decisive or (check.verdict for check in checks)),
+        score=total(check.score for check in checks),
+        pending=round(sum(check.pending for check in checks), 2),
     )
 
 
 def not_submitted(kernel: Kernel, message: str) -> KernelResult:
     """Return the result of a kernel that was not handed in; `message` says why."""
-    build = CheckResult(
-        check=CheckName.BUILD,
-        name="build",
-        verdict=Verdict.NOT_SUBMITTED,
-        score=0.0,
-        max_score=0.0,
-        message=message,
-    )
-    return KernelResult(
-        name=kernel.name,
-        title=kernel.title,
-        language=None,
-        file=None,
-        counted=True,
-        verdict=Verdict.NOT_SUBMITTED,
-        score=0.0,
-        max_score=kernel.max_score,
-        pending=0.0,
-        checks=(build,),
-    )
+    line = check_line(CheckName.BUILD, Verdict.NOT_SUBMITTED, 0.0, message)
+    return kernel_result(kernel, None, [line])
 
 
 def mark_counted(results: Sequence[KernelResult]) -> list[KernelResult]:
@@ -121,7 +128,7 @@ def assemble(
         assignment=assignment.name,
         title=assignment.title,
         verdict=aggregate(result.verdict for result in counted),
-        score=_sum(result.score for result in counted),
+        score=total(result.score for result in counted),
         max_score=sum(result.max_score for result in counted),
         pending=sum(result.pending for result in counted),
         handed_in=sum(result.verdict is not Verdict.NOT_SUBMITTED for result in counted),
@@ -133,7 +140,8 @@ def assemble(
     )
 
 
-def _sum(scores: Iterable[float | None]) -> float | None:
+def total(scores: Iterable[float | None]) -> float | None:
+    """Return the sum of points, rounded to hundredths; None if one is unknown."""
     total = 0.0
     for score in scores:
         if score is None:

@@ -8,13 +8,18 @@ of tiles and blocks.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 
 import torch
 
 from grader.judge.compare import Comparison
-from grader.report.evidence import ErrorMap
+from grader.report.evidence import CaseResult, ErrorMap
+from grader.vocabulary import Visibility
 
 SIDE = 64
+_NARROW = 16  # cells
+_ENOUGH = 256  # elements of a case that is drawn, if there is one
 _RIGHT, _WRONG, _UNWRITTEN, _NOTHING = range(4)
 _STATES = ".x- "
 
@@ -72,3 +77,30 @@ def _cell(extent: int) -> int:
 
 def _up(extent: int, cell: int) -> int:
     return math.ceil(extent / cell) * cell
+
+
+def keep_one_map(results: Iterable[CaseResult]) -> tuple[CaseResult, ...]:
+    """Return the results; of the wrong cases of each visibility one keeps its error map.
+
+    It is the smallest with enough elements to show a pattern, of matrices one that is not narrow.
+    """
+    results = tuple(results)
+    best: dict[Visibility, tuple[tuple[bool, bool, int], CaseResult]] = {}
+    for result in results:
+        if result.error_map is None:
+            continue
+        rank = _rank(result.error_map, result.elements)
+        if result.visibility not in best or rank < best[result.visibility][0]:
+            best[result.visibility] = rank, result
+    kept = [result for _, result in best.values()]
+    return tuple(
+        result if any(result is one for one in kept) else replace(result, error_map=None)
+        for result in results
+    )
+
+
+def _rank(found: ErrorMap, elements: int) -> tuple[bool, bool, int]:
+    small = elements < _ENOUGH
+    sides = len(found.cells), *map(len, found.cells)
+    narrow = len(found.shape) > 1 and min(sides) < _NARROW
+    return small, narrow, -elements if small else elements

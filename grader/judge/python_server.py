@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from grader.errors import ToolError
@@ -120,22 +120,12 @@ class PythonServer:
         """Request a worker from the server; None if it does not answer."""
         confined = limits.confine(request.cwd, gpu=request.device is Device.CUDA)
         kept = 2 if link is None else 3  # descriptors of the worker besides the standard ones
-        message = json.dumps(
-            {
-                "file": str(request.file),
-                "entry": request.entry,
-                "device": request.device.value,
-                "tuning": request.tuning,
-                "idle": request.idle,
-                "executes": request.executes,
-                "checked": request.checked,
-                "host_writes": request.host_writes,
-                "records": request.records,
-                "target": request.target,
-                "environment": spawn.clean_environment(request.cwd),
-                "settings": limits.settings(tuple(range(3, 3 + kept)), confined),
-            }
-        )
+        parts = {
+            **asdict(request),
+            "environment": spawn.clean_environment(request.cwd),
+            "settings": limits.settings(tuple(range(3, 3 + kept)), confined),
+        }
+        message = json.dumps(parts, default=str)  # of the paths
         output, output_writing = os.pipe2(os.O_CLOEXEC)
         report, report_writing = os.pipe2(os.O_CLOEXEC)
         passed = [channel, report_writing, output_writing, *([] if link is None else [link])]

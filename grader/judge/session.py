@@ -23,7 +23,6 @@ from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.launch_executor import LaunchExecutor
 from grader.judge.outcome import OF_LIMIT, OF_STATUS, Outcome, Status, parse_records
 from grader.judge.python_server import PythonServer, Request
-from grader.judge.tool_command import ToolCommand
 from grader.protocol import programs, wire
 from grader.protocol.targets import Target
 from grader.sandbox import spawn
@@ -48,9 +47,10 @@ _CHANNEL_CLOSED = "closed its channel to the grader"
 class Session:
     """A worker process for one built submission; use it as a context manager.
 
-    `tool_command` runs the worker under a tool. `watch_memory` makes the executor of a Triton
-    submission's launches look for races and the like, `records` makes it record them. `target` is
-    the GPU for which launches are compiled without one, by default the course's.
+    `tool_command`, such as compute-sanitizer's, is put in front of the worker's. `watch_memory`
+    makes the executor of a Triton submission's launches look for races and the like, `records`
+    makes it record them. `target` is the GPU for which launches are compiled without one, by
+    default the course's.
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
     Triton submission's autotuners work as outside the grader; with `idle`, its launches are left
     out. `code` is a folder with the code of its launches for a GPU, with which their accesses are
@@ -67,7 +67,7 @@ class Session:
         limits: Limits,
         server: PythonServer | None,
         *,
-        tool_command: ToolCommand | None = None,
+        tool_command: tuple[str, ...] | None = None,
         watch_memory: bool = False,
         records: bool = False,
         target: Target | None = None,
@@ -145,7 +145,7 @@ class Session:
         command = self._worker_command(built)
         environment = spawn.clean_environment(self._folder)
         if self._tool is not None:
-            command = [*self._tool.command, *command]
+            command = [*self._tool, *command]
             limits = replace(limits, report_s=_TOOL_REPORT_S)
         return spawn.spawn(
             command,

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from grader.errors import GraderError
 from grader.pool.worker_process import READY
@@ -40,15 +40,7 @@ _MOST_DEATHS = 3
 _CLUSTERS = ("DASK_", "SLURM_")
 
 
-class Task(Protocol):
-    """A piece of work; the pool starts the task with the greatest weight first."""
-
-    @property
-    def weight(self) -> float:
-        """The estimated time in seconds."""
-
-
-T = TypeVar("T", bound=Task)
+T = TypeVar("T")
 A = TypeVar("A")
 P = TypeVar("P", bound="Pool[Any, Any]")
 
@@ -124,11 +116,11 @@ class Pool(Generic[T, A]):
 
     def add(self, task: T) -> None:
         """Append a task, for example another attempt, while `results` is being read."""
-        self._waiting.insert(0, task)
+        self._waiting.append(task)
 
     def results(self, tasks: Sequence[T]) -> Iterator[tuple[T, A]]:
-        """Yield each task with its answer as soon as it is done; the longest tasks start first."""
-        self._waiting = sorted(tasks, key=lambda task: task.weight)
+        """Start the tasks in this order; yield each with its answer as soon as it is done."""
+        self._waiting = list(tasks)
         deaths = 0
         while self._waiting or any(worker.task is not None for worker in self._workers):
             self._hand_out()
@@ -151,10 +143,10 @@ class Pool(Generic[T, A]):
                     if deaths >= _MOST_DEATHS:
                         raise GraderError(reason) from None
                     if not (worker.ready or self._deaths_end):
-                        self._waiting.append(task)  # the worker died before it saw the task
+                        self._waiting.insert(0, task)  # the worker died before it saw the task
                         continue
                 if self._slots and self._give_up(worker.slot, answer):
-                    self._waiting.append(task)
+                    self._waiting.insert(0, task)
                     continue
                 yield task, answer
 
@@ -164,7 +156,7 @@ class Pool(Generic[T, A]):
             self._start(slot)
         for worker in self._workers:
             if worker.task is None and self._waiting and worker.slot not in self._given_up:
-                worker.task = self._waiting.pop()
+                worker.task = self._waiting.pop(0)
                 worker.since_s = time.monotonic()
                 with contextlib.suppress(BrokenPipeError):  # `results` notices that it died
                     worker.channel.send(worker.task)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 WARP = 32
 THREADS_PER_BLOCK = 1024
-REGISTERS_PER_THREAD = 255
 REGISTERS_PER_BLOCK = 65536  # and for each multiprocessor
 
 

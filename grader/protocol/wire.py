@@ -14,8 +14,8 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
 
 Result = TypeVar("Result")
 _clock = time.perf_counter  # bound before a submission can replace it
@@ -62,6 +62,40 @@ READ = 4  # its contents are an input
 
 # slot, where, flags, dtype, dimensions, file bytes, data offset, data bytes, shape, name
 BUFFER = struct.Struct("<IIIIIQQQ4q32s")
+
+
+class BufferMessage(NamedTuple):
+    """The payload of ATTACH; offset and sizes in bytes."""
+
+    slot: int
+    where: int
+    flags: int
+    dtype: str
+    shape: tuple[int, ...]
+    file_bytes: int
+    offset: int
+    size: int
+    name: bytes
+
+    @property
+    def writable(self) -> bool:
+        """True if the submission may write to it."""
+        return bool(self.flags & WRITABLE)
+
+    @property
+    def bare(self) -> bool:
+        """True if a read before the first write is a fault."""
+        return bool(self.flags & UNINITIALISED)
+
+
+def unpack_buffer(payload: bytes) -> BufferMessage:
+    """Read the payload of ATTACH."""
+    slot, where, flags, dtype, rank, file_bytes, offset, size, *shape, name = BUFFER.unpack_from(
+        payload
+    )
+    extents, name = tuple(shape[:rank]), name.rstrip(b"\0")
+    return BufferMessage(slot, where, flags, DTYPES[dtype], extents, file_bytes, offset, size, name)
+
 
 # An argument of CALL: its kind, then 64 bits.
 ARGUMENT = struct.Struct("<IQ")
@@ -114,6 +148,27 @@ def receive(channel: socket.socket, poll_s: float = 0.0) -> tuple[int, int, byte
 def answer(channel: socket.socket, number: int, status: int = OK, code: int = 0) -> None:
     """Send the answer to the command `number`."""
     _or_lost(channel.send, ANSWER.pack(number, status, code))
+
+
+# Carries out a command, given its payload and descriptors; returns status and code if not OK.
+Handler = Callable[[bytes, list[int]], tuple[int, int] | None]
+
+
+def carry_out(channel: socket.socket, handlers: Mapping[int, Handler], poll_s: float = 0.0) -> int:
+    """Receive, carry out and answer a command; return it. EOFError if the judge is gone."""
+    number, command, payload, descriptors = receive(channel, poll_s)
+    result = handlers[command](payload, descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    answer(channel, number, *(result or (OK, 0)))
+    return command
+
+
+def serve(channel: socket.socket, handlers: Mapping[int, Handler]) -> None:
+    """Carry out the commands up to FINISH. EOFError if the judge is gone."""
+    command = LOAD
+    while command != FINISH:
+        command = carry_out(channel, handlers, POLL_S if command == PREPARE else 0.0)
 
 
 def poll_until_readable(channel: socket.socket, poll_s: float) -> None:

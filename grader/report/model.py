@@ -96,6 +96,12 @@ class Report:
     environment: dict[str, str | int | float | None] = field(default_factory=dict)
     kernels: tuple[KernelResult, ...] = ()
 
+    def first_message(self, verdict: Verdict) -> str:
+        """Return kernel and message of the first check with this verdict; "" if there is none."""
+        pairs = ((kernel, check) for kernel in self.kernels for check in kernel.checks)
+        messages = (f"{k.name}: {check.message}" for k, check in pairs if check.verdict is verdict)
+        return next(messages, "")
+
 
 def keys(record: Any) -> list[str]:
     """Return the keys of a record in JSON: its fields, without those that are never written."""

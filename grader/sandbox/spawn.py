@@ -118,12 +118,21 @@ def run(
     environment: Mapping[str, str],
     wall_s: float,
     limits: Limits | None = None,
+    descriptors: Mapping[int, int] | None = None,
     gpu: bool = False,
     layers: Layers | None = None,
 ) -> Ended:
     """Run `argv` until it ends or reaches a limit; see `spawn`."""
     limits = limits or Limits()
-    program = spawn(argv, cwd=cwd, environment=environment, limits=limits, gpu=gpu, layers=layers)
+    program = spawn(
+        argv,
+        cwd=cwd,
+        environment=environment,
+        limits=limits,
+        descriptors=descriptors,
+        gpu=gpu,
+        layers=layers,
+    )
     try:
         end = program.wait_for(None, time.monotonic() + wall_s)
         assert end is not None  # there is no channel to become readable

@@ -41,16 +41,10 @@ class Member:
     kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """The wanted files in the archive, by wanted path, and the names of the other files."""
-
-    files: Mapping[str, Member]
-    others: tuple[str, ...]
-
-
-def read_archive(source: Path, folder: str, wanted: Collection[str], most_bytes: int) -> Contents:
-    """Return the wanted files, each cut to `most_bytes`, and the other names.
+def read_archive(
+    source: Path, folder: str, wanted: Collection[str], most_bytes: int
+) -> tuple[dict[str, Member], tuple[str, ...]]:
+    """Return the wanted files by path, each cut to `most_bytes`, and the names of the others.
 
     A wanted file may be below other folders. If there are several, one below `folder` comes first,
     then the one with the shortest path. A file in a folder beside `folder` belongs to another
@@ -78,10 +72,8 @@ def read_archive(source: Path, folder: str, wanted: Collection[str], most_bytes:
     if members is None:
         raise UsageError(f"{source} is neither a folder nor a zip or tar archive", tip=_TIP)
     found = {name: member for name, member in members.items() if member is not None}
-    return Contents(
-        files={path: found[name] for path, name in _best(found, folder, wanted)},
-        others=tuple(_others(name for name, member in members.items() if member is None)),
-    )
+    files = {path: found[name] for path, name in _best(found, folder, wanted)}
+    return files, _others(name for name, member in members.items() if member is None)
 
 
 def _with_slashes(name: str) -> str:
@@ -111,11 +103,11 @@ def _is_beside(name: str, best: str, folder: str) -> bool:
     return folder in home.parts and folder not in place.parts and not home.is_relative_to(place)
 
 
-def _others(paths: Iterable[str]) -> list[str]:
+def _others(paths: Iterable[str]) -> tuple[str, ...]:
     """Return the names of files that may be a wanted file under a wrong name."""
     plain = (PurePosixPath(path) for path in paths if len(path) <= _MOST_PATH)
     seen = {p.name for p in plain if not any(part.startswith(_HIDDEN) for part in p.parts)}
-    return sorted(seen)[:_MOST_OTHERS]
+    return tuple(sorted(seen)[:_MOST_OTHERS])
 
 
 def _members(

@@ -252,11 +252,11 @@ def _decoded(path: str, data: bytes) -> SourceFile:
 def _from_archive(
     source: Path, name: str, wanted: list[str]
 ) -> tuple[list[SourceFile], tuple[str, ...]]:
-    contents = read_archive(source, name, wanted, MAX_FILE_BYTES + 1)
+    members, others = read_archive(source, name, wanted, MAX_FILE_BYTES + 1)
     found = [
         _decoded(path, member.data)
         if member.kind is None
         else _unfit(path, f"{path} is {member.kind} in the archive, not a file")
-        for path, member in contents.files.items()
+        for path, member in members.items()
     ]
-    return found, contents.others
+    return found, others

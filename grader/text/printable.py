@@ -98,3 +98,10 @@ def encodable(text: str, encoding: str) -> str:
         return text.translate(_ASCII_FORMS).encode(encoding, "backslashreplace").decode(encoding)
     except LookupError:  # Python does not know the encoding
         return encodable(text, "ascii")
+
+
+def last_line(text: str, most: int = 200) -> str:
+    """Return the last line with text, cut to `most` characters; "" if there is none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    return last if len(last) <= most else last[:most] + " …"

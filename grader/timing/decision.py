@@ -39,19 +39,14 @@ class Tier:
 class Decision:
     """Which tier is reached.
 
-    `tier` is the best one reached, None if none is; `undecided` is a tier inside the interval. With
-    `certain`, no tier is inside the interval, so that repeating the measurement would change the
-    decision in at most 5 % of cases.
+    `tier` is the best one reached, None if none is; `undecided` is a tier inside the interval. If
+    the interval is `too_wide`, there is no verdict. Otherwise, and without an `undecided` tier,
+    repeating the measurement would change the decision in at most 5 % of cases.
     """
 
     tier: Tier | None
     undecided: Tier | None = None
-    certain: bool = True
-
-    @property
-    def too_wide(self) -> bool:
-        """True if the interval is too wide for any verdict."""
-        return not self.certain and self.undecided is None
+    too_wide: bool = False
 
 
 def decide(found: Estimate, tiers: Sequence[Tier]) -> Decision:
@@ -64,19 +59,19 @@ def decide(found: Estimate, tiers: Sequence[Tier]) -> Decision:
     reached = [tier for tier in ordered if tier.speedup <= found.low]
     unsure = [tier for tier in ordered if found.contains(tier.speedup)]
     if any(abs(tier.speedup / found.median - 1) > NOISE for tier in unsure):
-        return Decision(tier=reached[-1] if reached else None, certain=False)
+        return Decision(tier=reached[-1] if reached else None, too_wide=True)
     if unsure:
-        return Decision(tier=unsure[-1], undecided=unsure[-1], certain=False)
+        return Decision(tier=unsure[-1], undecided=unsure[-1])
     return Decision(tier=reached[-1] if reached else None)
 
 
-def settled(found: Estimate, tiers: Sequence[Tier], width: float = WIDTH) -> bool:
+def settled(found: Estimate, tiers: Sequence[Tier]) -> bool:
     """True if more rounds would not change the points.
 
     The interval is narrow enough, or narrow and so far from every tier that an interval of three
     times its width would not reach one.
     """
-    if found.width <= width:
+    if found.width <= WIDTH:
         return True
     reach = found.high - found.low
     low, high = found.low - reach, found.high + reach

@@ -43,23 +43,23 @@ class Estimate:
         return self.low < speedup <= self.high
 
 
-def fewest_rounds(confidence: float = CONFIDENCE) -> int:
-    """Return the number of rounds that an interval of this confidence needs (6 for 0.95)."""
-    return math.ceil(1 - math.log2(1 - confidence))
+def fewest_rounds() -> int:
+    """Return the number of rounds that an interval needs: 6 for a confidence of 0.95."""
+    return math.ceil(1 - math.log2(1 - CONFIDENCE))
 
 
-def estimate(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+def estimate(ratios: Sequence[float]) -> Estimate:
     """Return the median of `ratios` with its interval.
 
     Raises ValueError for fewer than `fewest_rounds`, and for a ratio that is not positive and
     finite: a measured time never gives one.
     """
-    if len(ratios) < fewest_rounds(confidence):
+    if len(ratios) < fewest_rounds():
         raise ValueError(f"{len(ratios)} rounds are too few")
     if not all(math.isfinite(ratio) and ratio > 0 for ratio in ratios):
         raise ValueError("a ratio of times must be positive and finite")
     ordered = sorted(ratios)
-    rank = _rank(len(ordered), confidence)
+    rank = _rank(len(ordered))
     return Estimate(
         median=statistics.median(ordered),
         low=ordered[rank],
@@ -68,7 +68,7 @@ def estimate(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
     )
 
 
-def _rank(count: int, confidence: float) -> int:
+def _rank(count: int) -> int:
     """Return how many values the interval leaves out at each end.
 
     The median is below the (r+1)-th smallest of n values with the probability that at most r of
@@ -77,7 +77,7 @@ def _rank(count: int, confidence: float) -> int:
     tail, rank = 0.0, -1
     while True:
         tail += math.comb(count, rank + 1) / 2**count
-        if tail > (1 - confidence) / 2:
+        if tail > (1 - CONFIDENCE) / 2:
             return max(rank, 0)
         rank += 1
 

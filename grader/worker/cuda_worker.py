@@ -18,6 +18,7 @@ import ctypes
 import os
 import socket
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -31,25 +32,23 @@ from grader.worker import host_memory, worker_log
 class Buffer:
     """One attached buffer: its address for the kernel, and its file."""
 
-    def __init__(self, fields: tuple, descriptor: int) -> None:  # type: ignore[type-arg]
-        self.slot: int = fields[0]
-        self.where: int = fields[1]
-        self.writable = bool(fields[2] & wire.WRITABLE)
-        self.bare = bool(fields[2] & wire.UNINITIALISED)
-        self.file_bytes: int = fields[5]
-        self.offset: int = fields[6]
-        self.size: int = fields[7]
-        self.name: bytes = fields[12].rstrip(b"\0")
-        self.descriptor: int = descriptor
+    def __init__(self, payload: bytes, descriptor: int) -> None:
+        self.about = wire.unpack_buffer(payload)
+        self.descriptor = descriptor
         self.address = 0
         self.file_address = 0
 
-    def map_file(self, *, writable: bool) -> int:
+    def map_file(self) -> int:
         """Map the judge's file and return the address of its data."""
         self.file_address = host_memory.map_file(
-            self.descriptor, self.file_bytes, writable=writable
+            self.descriptor, self.about.file_bytes, writable=self.about.writable
         )
-        return self.file_address + self.offset
+        return self.file_data
+
+    @property
+    def file_data(self) -> int:
+        """The address of the data in the mapped file."""
+        return self.file_address + self.about.offset
 
 
 class CpuDevice:
@@ -77,30 +76,20 @@ class CpuDevice:
 
     def attach(self, buffer: Buffer) -> int:
         """Map shared memory as device memory."""
-        address = self._library.grader_attach(
-            buffer.descriptor,
-            buffer.file_bytes,
-            buffer.offset,
-            buffer.size,
-            buffer.writable,
-            buffer.name,
-        )
+        address = self._library.grader_attach(buffer.descriptor, *self._bounds(buffer))
         if not address:
-            raise OSError(f"cannot attach {buffer.name!r}")
-        if buffer.bare:
+            raise OSError(f"cannot attach {buffer.about.name!r}")
+        if buffer.about.bare:
             self._library.grader_expect_output(ctypes.c_void_p(address))
         return int(address)
 
     def attach_host(self, buffer: Buffer) -> None:
         """Register an array in host memory with the runtime: kernels may not access it."""
-        self._library.grader_attach_host(
-            buffer.file_address,
-            buffer.file_bytes,
-            buffer.offset,
-            buffer.size,
-            buffer.writable,
-            buffer.name,
-        )
+        self._library.grader_attach_host(buffer.file_address, *self._bounds(buffer))
+
+    def _bounds(self, buffer: Buffer) -> tuple[int, int, int, bool, bytes]:
+        about = buffer.about
+        return about.file_bytes, about.offset, about.size, about.writable, about.name
 
     def release(self, buffers: list[Buffer]) -> None:
         """Unmap all buffers."""
@@ -127,7 +116,8 @@ class GpuDevice:
 
     def attach(self, buffer: Buffer) -> int:
         """Map shared memory into this process."""
-        return self._driver.import_shared(buffer.descriptor, buffer.file_bytes) + buffer.offset
+        about = buffer.about
+        return self._driver.import_shared(buffer.descriptor, about.file_bytes) + about.offset
 
     def attach_host(self, buffer: Buffer) -> None:
         """Nothing to do: a kernel cannot access host memory."""
@@ -138,21 +128,20 @@ class GpuDevice:
 
     def copy_in(self, buffer: Buffer) -> None:
         """Fill a private allocation from its file."""
-        file_data = buffer.file_address + buffer.offset
-        self._driver.copy_to_device(buffer.address, file_data, buffer.size)
+        self._driver.copy_to_device(buffer.address, buffer.file_data, buffer.about.size)
 
     def copy_out(self, buffer: Buffer) -> None:
         """Write a private allocation to its file."""
-        file_data = buffer.file_address + buffer.offset
-        self._driver.copy_to_host(file_data, buffer.address, buffer.size)
+        self._driver.copy_to_host(buffer.file_data, buffer.address, buffer.about.size)
 
     def release(self, buffers: list[Buffer]) -> None:
         """Free or unmap the buffers."""
         for buffer in buffers:
-            if buffer.where == wire.PRIVATE:
+            about = buffer.about
+            if about.where == wire.PRIVATE:
                 self._driver.free(buffer.address)
-            elif buffer.where == wire.DEVICE:
-                self._driver.unmap(buffer.address - buffer.offset, buffer.file_bytes)
+            elif about.where == wire.DEVICE:
+                self._driver.unmap(buffer.address - about.offset, about.file_bytes)
 
     def before_call(self, *, repeat: bool) -> None:
         """Nothing to do: a tool recognises a repeated call by the frame `grader_call_again`."""
@@ -201,47 +190,43 @@ class Worker:
     def attach(self, payload: bytes, descriptor: int) -> None:
         """Map one buffer in host memory, in device memory, or for a private allocation."""
         assert self._device is not None
-        buffer = Buffer(wire.BUFFER.unpack_from(payload), descriptor)
-        if buffer.where == wire.HOST:
-            buffer.address = buffer.map_file(writable=buffer.writable)
+        buffer = Buffer(payload, descriptor)
+        if buffer.about.where == wire.HOST:
+            buffer.address = buffer.map_file()
             self._device.attach_host(buffer)
-        elif buffer.where == wire.DEVICE:
+        elif buffer.about.where == wire.DEVICE:
             buffer.address = self._device.attach(buffer)
         else:
-            buffer.map_file(writable=bool(buffer.writable))
-            buffer.address = self._private_device().allocate(buffer.size)
-        self._buffers[buffer.slot] = buffer
+            buffer.map_file()
+            buffer.address = self._private_device().allocate(buffer.about.size)
+        self._buffers[buffer.about.slot] = buffer
 
-    def call(self, payload: bytes) -> int:
-        """Call the entry; return the CUDA error code (0: none)."""
+    def _arguments(self, call: Iterable[tuple[int, int]]) -> "ctypes.Array[ctypes.c_ulonglong]":
+        values = [self._buffers[bits].address if kind == wire.SLOT else bits for kind, bits in call]
+        return (ctypes.c_ulonglong * len(values))(*values)
+
+    def call(self, payload: bytes) -> tuple[int, int]:
+        """Call the entry."""
         assert self._library is not None and self._device is not None
-        kinds = list(wire.ARGUMENT.iter_unpack(payload))
-        values = [
-            self._buffers[bits].address if kind == wire.SLOT else bits for kind, bits in kinds
-        ]
-        arguments = (ctypes.c_ulonglong * len(values))(*values)
+        arguments = self._arguments(wire.ARGUMENT.iter_unpack(payload))
         repeat = self._calls > 0
         self._calls += 1
         self._device.before_call(repeat=repeat)
         entry = self._library.grader_call_again if repeat else self._library.grader_call
         code = int(entry(arguments))
         self._device.after_call()
-        return code
+        return _status(code)
 
     def prepare(self, payload: bytes) -> None:
         """Prepare the arguments of many calls, before the judge's clock starts."""
         per_call, calls = wire.unpack_run(payload)
-        values = [
-            self._buffers[bits].address if kind == wire.SLOT else bits
-            for call in calls
-            for kind, bits in call
-        ]
-        self._prepared = (ctypes.c_ulonglong * len(values))(*values), per_call, len(calls)
+        arguments = self._arguments(argument for call in calls for argument in call)
+        self._prepared = arguments, per_call, len(calls)
 
-    def run(self) -> int:
-        """Call the entry on one buffer set after the other, synchronise once; return the error."""
+    def run(self) -> tuple[int, int]:
+        """Call the entry on one buffer set after the other, and synchronise once."""
         assert self._library is not None
-        return int(self._library.grader_calls(*self._prepared))
+        return _status(int(self._library.grader_calls(*self._prepared)))
 
     def _private_device(self) -> "GpuDevice":
         assert isinstance(self._device, GpuDevice), "only a GPU has private memory"
@@ -250,13 +235,13 @@ class Worker:
     def copy_in(self) -> None:
         """Fill private allocations from their files."""
         for buffer in self._buffers.values():
-            if buffer.where == wire.PRIVATE and not buffer.bare:
+            if buffer.about.where == wire.PRIVATE and not buffer.about.bare:
                 self._private_device().copy_in(buffer)
 
     def copy_out(self) -> None:
         """Write private outputs to their files."""
         for buffer in self._buffers.values():
-            if buffer.where == wire.PRIVATE and buffer.writable:
+            if buffer.about.where == wire.PRIVATE and buffer.about.writable:
                 self._private_device().copy_out(buffer)
 
     def detach(self) -> None:
@@ -265,7 +250,7 @@ class Worker:
         self._device.release(list(self._buffers.values()))
         for buffer in self._buffers.values():
             if buffer.file_address:
-                host_memory.unmap(buffer.file_address, buffer.file_bytes)
+                host_memory.unmap(buffer.file_address, buffer.about.file_bytes)
         self._buffers.clear()
         self._calls = 0
 
@@ -278,38 +263,9 @@ class Worker:
             self._device.finish()
 
 
-def serve(channel: socket.socket, worker: Worker) -> None:
-    """Carry out commands until the judge closes the channel."""
-    poll_s = 0.0
-    while True:
-        number, command, payload, descriptors = wire.receive(channel, poll_s)
-        poll_s = wire.POLL_S if command == wire.PREPARE else 0.0
-        status, code = wire.OK, 0
-        if command == wire.LOAD:
-            status = worker.load()
-        elif command == wire.ATTACH:
-            worker.attach(payload, descriptors[0])
-        elif command == wire.CALL:
-            code = worker.call(payload)
-            status = wire.CUDA_ERROR if code else wire.OK
-        elif command == wire.PREPARE:
-            worker.prepare(payload)
-        elif command == wire.RUN:
-            code = worker.run()
-            status = wire.CUDA_ERROR if code else wire.OK
-        elif command == wire.COPY_IN:
-            worker.copy_in()
-        elif command == wire.COPY_OUT:
-            worker.copy_out()
-        elif command == wire.DETACH:
-            worker.detach()
-        elif command == wire.FINISH:
-            worker.finish()
-        for descriptor in descriptors:
-            os.close(descriptor)
-        wire.answer(channel, number, status, code)
-        if command == wire.FINISH:
-            return
+def _status(code: int) -> tuple[int, int]:
+    """Return the answer to a call that ended with a CUDA error, 0 for none."""
+    return (wire.CUDA_ERROR if code else wire.OK), code
 
 
 def main() -> None:
@@ -317,7 +273,21 @@ def main() -> None:
     library, device, *settings = sys.argv[1:]
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     try:
-        serve(channel, Worker(library, device, *settings))
+        worker = Worker(library, device, *settings)
+        wire.serve(
+            channel,
+            {
+                wire.LOAD: lambda *_: (worker.load(), 0),
+                wire.ATTACH: lambda payload, descriptors: worker.attach(payload, descriptors[0]),
+                wire.CALL: lambda payload, _: worker.call(payload),
+                wire.PREPARE: lambda payload, _: worker.prepare(payload),
+                wire.RUN: lambda *_: worker.run(),
+                wire.COPY_IN: lambda *_: worker.copy_in(),
+                wire.COPY_OUT: lambda *_: worker.copy_out(),
+                wire.DETACH: lambda *_: worker.detach(),
+                wire.FINISH: lambda *_: worker.finish(),
+            },
+        )
     except EOFError:
         # The judge is done. The submission's destructors must not run.
         os._exit(0)

@@ -5,20 +5,20 @@ import math
 import torch
 
 from grader.emulation.triton_ir.storage import Storage
-from grader.protocol import launches
+from grader.protocol import launches, wire
 
 
 class ExecutorBuffer:
     """A buffer of the judge's: its storage, and what the worker may know."""
 
-    def __init__(self, name: str, data: torch.Tensor, *, writable: bool, bare: bool) -> None:
-        self.name = name
+    def __init__(self, about: wire.BufferMessage, data: torch.Tensor) -> None:
+        self.name = about.name.decode(errors="replace")
         self.data = data
-        self.writable = writable
-        self.bare = bare
+        self.writable = about.writable
+        self.bare = about.bare
         self.storage: Storage | None = None
-        self.item = 1
-        self.shape: tuple[int, ...] = (0,)
+        self.item: int = getattr(torch, about.dtype).itemsize
+        self.shape = about.shape or (1,)
         self.shown = False  # to the worker, whose memory holds the pattern until then
         self.host_value: bytes | None = None  # that host code has written first
         self.host_filled: torch.Tensor | None = None  # the elements of the views it filled so

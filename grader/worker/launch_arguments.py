@@ -1,7 +1,7 @@
 """The arguments of a launch, read from a worker's message, of which nothing is trusted."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -14,9 +14,20 @@ class RefusedError(Exception):
     """A message of the worker's that no honest worker sends."""
 
 
-def read_argument(
-    argument: dict[str, Any], storages: list[tuple[str, Storage]]
-) -> execution.Argument:
+class Given(NamedTuple):
+    """A storage of a message.
+
+    Without a slot it is the submission's own; then `fresh` says that it came from a function that
+    promises nothing about its content.
+    """
+
+    storage: Storage
+    slot: int | None = None
+    name: str = "?"
+    fresh: bool = False
+
+
+def read_argument(argument: dict[str, Any], storages: list[Given]) -> execution.Argument:
     """Return an argument of a message; `storages` are those of the same message.
 
     Raises RefusedError, or what Python raises for an argument of another form.
@@ -25,7 +36,7 @@ def read_argument(
         return int(argument["number"])
     if "float" in argument:
         return float.fromhex(argument["float"])
-    _, storage = storages[argument["view"]]
+    storage = storages[argument["view"]].storage
     shape = [int(extent) for extent in argument["shape"]]
     strides = [int(stride) for stride in argument["strides"]]
     item, offset = int(argument["item"]), int(argument["offset"])
@@ -63,10 +74,11 @@ def read_argument(
     )
 
 
-def whole_view(name: str, storage: Storage) -> View:
+def whole_view(given: Given) -> View:
     """Return a storage as one view, for a kernel that knows its address."""
+    storage = given.storage
     return View(
-        name=name or "?",
+        name=given.name,
         storage=storage,
         offset=0,
         size=storage.size,

@@ -29,6 +29,7 @@ from grader.emulation.triton_ir.execution import Argument, DescriptorArgument
 from grader.emulation.triton_ir.storage import Storage, View, is_filled
 from grader.emulation.triton_ir.types import Type, dtype_of
 from grader.protocol.launches import PATTERN
+from grader.worker.launch_arguments import Given
 
 MAGIC = int.from_bytes(b"LAUNCHES", "little")
 CALL, ALLOCATE, FREE, WRITE, ADDRESS, LAUNCH, END = range(1, 8)
@@ -117,13 +118,9 @@ class Recording:
         kernel: int,
         grid: tuple[int, int, int],
         arguments: Sequence[tuple[Argument, Type]],
-        storages: Sequence[tuple[int | None, bool, Storage]],
+        storages: Sequence[Given],
     ) -> None:
-        """Add a launch, before it is executed.
-
-        Of a storage its slot, None for the submission's own, and whether it came from a function
-        that promises nothing about its content.
-        """
+        """Add a launch, before it is executed."""
         items: dict[int, int] = {}  # the smallest elements of a storage, bytes
         for argument, _ in arguments:
             view = argument.view if isinstance(argument, DescriptorArgument) else argument
@@ -131,21 +128,21 @@ class Recording:
                 before = items.get(id(view.storage), view.item)
                 items[id(view.storage)] = min(view.item, before)
         known = {
-            id(storage): self._number(slot, storage, items.get(id(storage), _WORD), fresh=fresh)
-            for slot, fresh, storage in storages
+            id(given.storage): self._number(given, items.get(id(given.storage), _WORD))
+            for given in storages
         }
-        for slot, _, storage in storages:
-            if slot is None and items.get(id(storage)) == _WORD:
-                self._addresses(known, storage, storages)
+        for given in storages:
+            if given.slot is None and items.get(id(given.storage)) == _WORD:
+                self._addresses(known, given.storage, storages)
         self._words(LAUNCH, kernel, *grid, len(arguments))
         for argument, kind in arguments:
             self._argument(argument, kind, known, storages)
 
-    def _number(self, slot: int | None, storage: Storage, item: int, *, fresh: bool) -> int:
+    def _number(self, given: Given, item: int) -> int:
         """Return a storage's number; record which elements host code has written into it."""
-        if slot is not None:
-            return self._slots[slot]
-        data, address = storage.data, storage.address
+        if given.slot is not None:
+            return self._slots[given.slot]
+        data, address, fresh = given.storage.data, given.storage.address, given.fresh
         for scratch in self._scratch:
             if scratch.address != address or scratch.data.numel() != data.numel():
                 continue
@@ -168,15 +165,10 @@ class Recording:
         self._changes(number, data, written)
         return number
 
-    def _addresses(
-        self,
-        known: dict[int, int],
-        table: Storage,
-        storages: Sequence[tuple[int | None, bool, Storage]],
-    ) -> None:
+    def _addresses(self, known: dict[int, int], table: Storage, storages: Sequence[Given]) -> None:
         """Record which words of a table are addresses of storages."""
         words = table.data[: table.size // _WORD * _WORD].view(torch.int64)
-        for _, _, target in storages:
+        for target in (given.storage for given in storages):
             here = (words >= target.address) & (words < target.address + target.size)
             for at in torch.nonzero(here).reshape(-1)[:_MOST_RUNS].tolist():
                 offset = int(words[at]) - target.address
@@ -187,7 +179,7 @@ class Recording:
         argument: Argument,
         kind: Type,
         known: dict[int, int],
-        storages: Sequence[tuple[int | None, bool, Storage]],
+        storages: Sequence[Given],
     ) -> None:
         if isinstance(argument, DescriptorArgument):
             view = argument.view
@@ -198,7 +190,7 @@ class Recording:
         else:
             dtype = dtype_of(kind)
             if dtype is torch.int64:  # possibly an address
-                for _, _, storage in storages:
+                for storage in (given.storage for given in storages):
                     offset = int(argument) - storage.address
                     if 0 <= offset < storage.size:
                         self._words(POINTER, known[id(storage)], offset)

@@ -33,6 +33,9 @@ from grader.protocol import launches, wire
 from grader.worker import confine
 
 _FORK_S = 5.0
+# What a request says to an executor, and to a worker.
+_EXECUTOR = ("checked", "host_writes", "idle", "records")
+_WORKER = ("file", "entry", "device", "tuning", "idle", "target")
 
 
 def prepare(device: str) -> dict[str, str]:
@@ -116,24 +119,11 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
         if request["executes"]:
             from grader.worker import triton_executor
 
-            triton_executor.serve(
-                launches.LINK_FD,
-                checked=request["checked"],
-                host_writes=request["host_writes"],
-                idle=request["idle"],
-                records=request["records"],
-            )
+            triton_executor.serve(launches.LINK_FD, **{name: request[name] for name in _EXECUTOR})
             return
         from grader.worker import python_worker
 
-        python_worker.serve(
-            request["file"],
-            request["entry"],
-            request["device"],
-            tuning=request["tuning"],
-            idle=request["idle"],
-            target=request["target"],
-        )
+        python_worker.serve(**{name: request[name] for name in _WORKER})
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:

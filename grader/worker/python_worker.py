@@ -5,7 +5,6 @@ transport) or are filled from it (private). Outputs are written in place; a retu
 """
 
 import contextlib
-import ctypes
 import faulthandler
 import importlib.util
 import os
@@ -25,7 +24,10 @@ from grader.worker import host_memory, worker_log
 
 
 class Worker:
-    """The commands of `wire`, one method each."""
+    """The commands of `wire`, one method each.
+
+    `target` is the compute capability for which Triton compiles without a GPU.
+    """
 
     def __init__(
         self,
@@ -122,44 +124,35 @@ class Worker:
 
     def attach(self, payload: bytes, descriptor: int) -> None:
         """Make one tensor in the judge's buffer, or a private one of the same shape."""
-        slot, where, flags, dtype, dimensions, file_bytes, offset, size, *rest = (
-            wire.BUFFER.unpack_from(payload)
-        )
-        if where == wire.LOCAL:
-            self._attach_local(slot, flags, dtype, rest[:dimensions])
-            return
-        shape = rest[:dimensions]
-        writable = bool(flags & wire.WRITABLE)
-        torch_type = getattr(self._torch, wire.DTYPES[dtype])
-        if where == wire.DEVICE and self._device == "cuda":
-            address = self._driver.import_shared(descriptor, file_bytes)
-            self._mapped.append(("cuda", address, file_bytes))
-            memory = cuda_driver.CudaBytes(address, file_bytes)
-            whole = self._torch.as_tensor(memory, device="cuda")
+        about = wire.unpack_buffer(payload)
+        kind = getattr(self._torch, about.dtype)
+        local = about.where == wire.LOCAL
+        if local:  # the executor has the judge's buffer
+            tensor = self._torch.zeros(about.shape, dtype=kind)
         else:
-            address = host_memory.map_file(descriptor, file_bytes, writable=writable)
-            self._mapped.append(("host", address, file_bytes))
-            array = (ctypes.c_uint8 * file_bytes).from_address(address)
-            whole = self._torch.frombuffer(array, dtype=self._torch.uint8)
-        tensor = whole[offset : offset + size].view(torch_type).view(shape)
-        if where == wire.PRIVATE:
-            self._files[slot] = (tensor, writable, bool(flags & wire.UNINITIALISED))
+            whole = self._map(about, descriptor)
+            data = whole[about.offset : about.offset + about.size]
+            tensor = data.view(kind).view(about.shape)
+        if about.where == wire.PRIVATE:
+            self._files[about.slot] = (tensor, about.writable, about.bare)
             tensor = self._torch.empty_like(tensor, device=self._device)
-        self._tensors[slot] = tensor
+        self._tensors[about.slot] = tensor
         if self._launches is not None:
-            self._keep(slot, tensor, local=False, read=True)
+            from grader.worker.triton_launches import Buffer
 
-    def _attach_local(self, slot: int, flags: int, dtype: int, shape: list[int]) -> None:
-        """Make memory of this process's own where the executor has the judge's buffer."""
-        kind = getattr(self._torch, wire.DTYPES[dtype])
-        tensor = self._torch.zeros(shape, dtype=kind)
-        self._tensors[slot] = tensor
-        self._keep(slot, tensor, local=True, read=bool(flags & wire.READ))
+            read = not local or bool(about.flags & wire.READ)
+            self._buffers.append(Buffer(about.slot, tensor, local=local, read=read))
 
-    def _keep(self, slot: int, tensor: Any, *, local: bool, read: bool) -> None:
-        from grader.worker.triton_launches import Buffer
-
-        self._buffers.append(Buffer(slot, tensor, local=local, read=read))
+    def _map(self, about: wire.BufferMessage, descriptor: int) -> Any:
+        """Map the judge's buffer; return its bytes."""
+        size = about.file_bytes
+        if about.where == wire.DEVICE and self._device == "cuda":
+            address = self._driver.import_shared(descriptor, size)
+            self._mapped.append(("cuda", address, size))
+            return self._torch.as_tensor(cuda_driver.CudaBytes(address, size), device="cuda")
+        address = host_memory.map_file(descriptor, size, writable=about.writable)
+        self._mapped.append(("host", address, size))
+        return host_memory.bytes_at(address, size)
 
     def call(self, payload: bytes) -> int:
         """Call the entry with tensors and numbers in the signature's order."""
@@ -246,54 +239,32 @@ class Worker:
                 self._torch.cuda.empty_cache()
 
 
-def serve(
-    file: str,
-    entry: str,
-    device: str,
-    *,
-    tuning: bool = False,
-    idle: bool = False,
-    target: int = 80,
-) -> None:
+def serve(file: str, entry: str, device: str, **settings: Any) -> None:
     """Carry out commands until the judge closes the channel, then end the process.
 
-    `target` is the compute capability for which Triton compiles without a GPU.
+    `settings` are those of `Worker`.
     """
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     # A crash writes its stack, which has the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
-    worker = Worker(file, entry, device, tuning=tuning, idle=idle, target=target)
-    poll_s = 0.0
-    while True:
-        try:
-            number, command, payload, descriptors = wire.receive(channel, poll_s)
-        except EOFError:
-            os._exit(0)  # the submission's exit handlers must not run
-        poll_s = wire.POLL_S if command == wire.PREPARE else 0.0
-        status = wire.OK
-        if command == wire.LOAD:
-            status = worker.load()
-        elif command == wire.ATTACH:
-            worker.attach(payload, descriptors[0] if descriptors else -1)
-        elif command == wire.CALL:
-            status = worker.call(payload)
-        elif command == wire.PREPARE:
-            worker.prepare(payload)
-        elif command == wire.RUN:
-            status = worker.run()
-        elif command == wire.COPY_IN:
-            worker.copy_in()
-        elif command == wire.COPY_OUT:
-            worker.copy_out()
-        elif command == wire.DETACH:
-            worker.detach()
-        elif command == wire.FINISH:
-            worker.finish()
-        for descriptor in descriptors:
-            os.close(descriptor)
-        wire.answer(channel, number, status)
-        if command == wire.FINISH:
-            return
+    worker = Worker(file, entry, device, **settings)
+    try:
+        wire.serve(
+            channel,
+            {
+                wire.LOAD: lambda *_: (worker.load(), 0),
+                wire.ATTACH: lambda payload, fds: worker.attach(payload, fds[0] if fds else -1),
+                wire.CALL: lambda payload, _: (worker.call(payload), 0),
+                wire.PREPARE: lambda payload, _: worker.prepare(payload),
+                wire.RUN: lambda *_: (worker.run(), 0),
+                wire.COPY_IN: lambda *_: worker.copy_in(),
+                wire.COPY_OUT: lambda *_: worker.copy_out(),
+                wire.DETACH: lambda *_: worker.detach(),
+                wire.FINISH: lambda *_: worker.finish(),
+            },
+        )
+    except EOFError:
+        os._exit(0)  # the submission's exit handlers must not run
 
 
 if __name__ == "__main__":

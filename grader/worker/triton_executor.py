@@ -31,6 +31,7 @@ from grader.protocol import launches, wire
 from grader.worker import host_memory, worker_log
 from grader.worker.executor_buffers import ExecutorBuffer
 from grader.worker.launch_arguments import (
+    Given,
     RefusedError,
     compiled_arguments,
     read_argument,
@@ -46,6 +47,8 @@ _SHARE = 0.8  # of a call's time, which its launches together may take
 _ENDLESS_SHARE = 0.4  # of a call's time, in which the programs of any launch could end
 
 
+# What is counted of a kernel's launches.
+_COUNTED = ("launches", "programs", "operations", "loaded_bytes", "stored_bytes")
 # What a message of another form ends in.
 _MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
               OverflowError, RuntimeError)  # fmt: skip
@@ -84,20 +87,12 @@ class Executor:
 
     def attach(self, payload: bytes, descriptor: int) -> None:
         """Map a buffer."""
-        slot, _, flags, dtype, rank, file_bytes, offset, size, *rest = wire.BUFFER.unpack_from(
-            payload
-        )
-        writable = bool(flags & wire.WRITABLE)
-        address = host_memory.map_file(descriptor, file_bytes, writable=writable)
-        self._mapped.append((address, file_bytes))
-        data = host_memory.bytes_at(address, file_bytes)[offset : offset + size]
-        name = rest[4].rstrip(b"\0").decode(errors="replace")
-        buffer = ExecutorBuffer(
-            name, data, writable=writable, bare=bool(flags & wire.UNINITIALISED)
-        )
-        buffer.item = getattr(torch, wire.DTYPES[dtype]).itemsize
-        buffer.shape = tuple(rest[:rank]) or (1,)
-        self._buffers[slot] = buffer
+        about = wire.unpack_buffer(payload)
+        address = host_memory.map_file(descriptor, about.file_bytes, writable=about.writable)
+        self._mapped.append((address, about.file_bytes))
+        whole = host_memory.bytes_at(address, about.file_bytes)
+        data = whole[about.offset : about.offset + about.size]
+        self._buffers[about.slot] = ExecutorBuffer(about, data)
 
     def detach(self) -> None:
         """Forget and unmap all buffers."""
@@ -254,14 +249,19 @@ class Executor:
         if len(arguments) != len(module.kernel.arguments):
             message = f"the executor cannot match the arguments of {module.kernel.name}"
             return self._not_measured("unsupported", message, module.kernel.location), []
-        given = {id(a.storage) for a in arguments if isinstance(a, View)}
-        others = [whole_view(*pair) for pair in storages if id(pair[1]) not in given]
+        viewed = {id(a.storage) for a in arguments if isinstance(a, View)}
+        others = [whole_view(given) for given in storages if id(given.storage) not in viewed]
         if self._idle:
             return {"wrote": []}, []
         self._launches += 1
         number = self._tell_launch(launch, module)
         if self._recording is not None:
-            self._record(number, (x, y, z), module, arguments, launch["storages"], storages)
+            if number is None:
+                self._recording.problem = f"more than {_MOST_LAUNCHES_TOLD} kernels"
+            else:
+                kinds = [kind for _, kind in module.kernel.arguments]
+                typed = list(zip(arguments, kinds, strict=True))
+                self._recording.launch(number, (x, y, z), typed, storages)
         if self._blind:
             return {"wrote": []}, []
         run = execution.Launch(module=module, grid=(x, y, z), arguments=arguments, known=others)
@@ -275,15 +275,13 @@ class Executor:
             run = replace(run, module=code, arguments=compiled_arguments(arguments, code))
             self._memory.requests = known["requests"]
         try:
-            result = execution.execute(
+            operations = execution.execute(
                 run, self._memory, self._found, deadline_s=began_s + self._left_s
             )
         except execution.TimeLimitError as error:
             return self._too_long(error, x * y * z, began_s)
         except Unsupported as error:
-            return self._not_executed(
-                f"the executor cannot run {error}", getattr(error, "at", None)
-            )
+            return self._not_executed(f"the executor cannot run {error}", error.at)
         except UncountedError as error:
             return self._not_executed(f"accesses of this line cannot be counted: {error}", error.at)
         except execution.KernelError as error:
@@ -298,11 +296,11 @@ class Executor:
             return self._not_executed(message, None)
         self._left_s -= time.monotonic() - began_s
         known["launches"] += 1
-        known["programs"] += result.programs
-        known["operations"] += result.operations
+        known["programs"] += x * y * z
+        known["operations"] += operations
         known["loaded_bytes"] += self._memory.loaded_bytes - loaded
         known["stored_bytes"] += self._memory.stored_bytes - stored
-        return self._written(launch["storages"], storages)
+        return self._written(storages)
 
     def _module(self, number: int, blobs: list[bytearray]) -> Module | str:
         """Return the module of that number, which comes with its first launch, or why not."""
@@ -355,56 +353,32 @@ class Executor:
             worker_log.tell("launch", kernel=module.kernel.name, ir=key[0], options=options)
         return self._told.get(key)
 
-    def _record(
-        self,
-        kernel: int | None,
-        grid: tuple[int, int, int],
-        module: Module,
-        arguments: list[execution.Argument],
-        told: list[dict[str, Any]],
-        storages: list[tuple[str, Storage]],
-    ) -> None:
-        assert self._recording is not None
-        if kernel is None:
-            self._recording.problem = f"more than {_MOST_LAUNCHES_TOLD} kernels"
-            return
-        typed = [(a, kind) for a, (_, kind) in zip(arguments, module.kernel.arguments, strict=True)]
-        known = [
-            (message.get("slot"), bool(message.get("fresh")), storage)
-            for message, (_, storage) in zip(told, storages, strict=True)
-        ]
-        self._recording.launch(kernel, grid, typed, known)
-
-    def _storage(self, storage: dict[str, Any], blobs: list[bytearray]) -> tuple[str, Storage]:
+    def _storage(self, storage: dict[str, Any], blobs: list[bytearray]) -> Given:
         if "slot" in storage:
-            buffer = self._buffers[storage["slot"]]
+            slot = storage["slot"]
+            buffer = self._buffers[slot]
             if storage["blob"] is not None:
-                self._from_host(storage["slot"], blobs[storage["blob"]])
+                self._from_host(slot, blobs[storage["blob"]])
             assert buffer.storage is not None
             buffer.storage.address = int(storage["address"])
-            return buffer.name, buffer.storage
+            return Given(buffer.storage, slot, buffer.name)
         blob = blobs[storage["blob"]]
         data = torch.frombuffer(blob, dtype=torch.uint8) if blob else torch.empty(0).byte()
         if len(blob) != storage["size"]:
             raise RefusedError("scratch of another size")
-        fresh = bool(storage["fresh"]) and self._checked
-        return "", Storage(
-            data,
-            address=int(storage["address"]),
-            writable=True,
-            bare=fresh,
-            pattern=launches.PATTERN if fresh else b"",
-        )
+        fresh = bool(storage["fresh"])
+        bare = fresh and self._checked
+        pattern = launches.PATTERN if bare else b""
+        address = int(storage["address"])
+        scratch = Storage(data, address=address, writable=True, bare=bare, pattern=pattern)
+        return Given(scratch, fresh=fresh)
 
-    def _written(
-        self, told: list[dict[str, Any]], storages: list[tuple[str, Storage]]
-    ) -> tuple[Any, list[Any]]:
+    def _written(self, storages: list[Given]) -> tuple[Any, list[Any]]:
         """Return what the launch may have changed."""
         wrote: list[list[int | None]] = []
         blobs: list[Any] = []
-        for place, (message, (_, storage)) in enumerate(zip(told, storages, strict=True)):
+        for place, (storage, slot, _, _) in enumerate(storages):
             if storage.writable and storage.touched:
-                slot = message.get("slot")
                 if slot is not None:
                     self._buffers[slot].shown = True
                 wrote.append([slot, place, len(blobs)])
@@ -412,12 +386,11 @@ class Executor:
         return {"wrote": wrote}, blobs
 
     def _too_long(
-        self, error: BaseException, programs: int, began_s: float
+        self, error: execution.TimeLimitError, programs: int, began_s: float
     ) -> tuple[dict[str, Any], list[Any]]:
-        at = getattr(error, "at", None)
+        at = error.at
         # After many launches the last one may have had no time left.
-        had_time = self._left_s > _ENDLESS_SHARE * self._seconds
-        if getattr(error, "endless", False) and had_time:
+        if error.endless and self._left_s > _ENDLESS_SHARE * self._seconds:
             message = f"a program did not end within {time.monotonic() - began_s:.1f} s"
             return self._not_measured("endless", message, at), []
         message = (
@@ -430,18 +403,8 @@ class Executor:
 
     def _kernel(self, name: str) -> dict[str, Any]:
         """Return what is known of a kernel's launches in this call."""
-        return self._kernels.setdefault(
-            name,
-            {
-                "kernel": name,
-                "launches": 0,
-                "programs": 0,
-                "operations": 0,
-                "loaded_bytes": 0,
-                "stored_bytes": 0,
-                "requests": Requests(),
-            },
-        )
+        nothing = dict.fromkeys(_COUNTED, 0)
+        return self._kernels.setdefault(name, {"kernel": name, **nothing, "requests": Requests()})
 
 
 def _code(path: Path) -> tuple[Module, ptx.Widths] | str:
@@ -501,6 +464,12 @@ def serve(
     link = socket.socket(fileno=link_fd)
     stream = _Link(link, channel)
     running = Executor(checked=checked, host_writes=host_writes, idle=idle, records=records)
+    commands: dict[int, wire.Handler] = {
+        wire.ATTACH: lambda payload, descriptors: running.attach(payload, descriptors[0]),
+        wire.DETACH: lambda *_: running.detach(),
+        wire.BEGIN: lambda payload, _: running.begin(payload),
+        wire.END: lambda *_: running.end(),
+    }
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     poll.register(link, select.POLLIN)
@@ -521,23 +490,7 @@ def serve(
             link.close()
             link_fd = -1
             continue
-        _command(running, channel)
-
-
-def _command(running: Executor, channel: socket.socket) -> None:
-    """Carry out one command of the judge's; end this process if the judge is gone."""
-    try:
-        number, command, payload, descriptors = wire.receive(channel)
-    except EOFError:
-        os._exit(0)
-    if command == wire.ATTACH:
-        running.attach(payload, descriptors[0])
-    elif command == wire.DETACH:
-        running.detach()
-    elif command == wire.BEGIN:
-        running.begin(payload)
-    elif command == wire.END:
-        running.end()
-    for descriptor in descriptors:
-        os.close(descriptor)
-    wire.answer(channel, number)
+        try:
+            wire.carry_out(channel, commands)
+        except EOFError:
+            os._exit(0)  # the judge is gone

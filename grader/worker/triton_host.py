@@ -23,8 +23,7 @@ import functools
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -35,34 +34,13 @@ from grader.worker import triton_device
 MULTIPROCESSORS = 8
 
 
-@dataclass(frozen=True, kw_only=True)
-class Properties:
-    """The fields of `torch.cuda.get_device_properties`: a GPU with fewer multiprocessors."""
+def properties(target: Target) -> SimpleNamespace:
+    """Return the fields of `torch.cuda.get_device_properties`; clocks in kHz, sizes in bytes.
 
-    name: str
-    major: int
-    minor: int
-    total_memory: int
-    max_threads_per_multi_processor: int
-    shared_memory_per_block_optin: int
-    shared_memory_per_multiprocessor: int
-    L2_cache_size: int
-    clock_rate: int
-    memory_clock_rate: int
-    memory_bus_width: int
-    multi_processor_count: int = MULTIPROCESSORS
-    warp_size: int = WARP
-    max_threads_per_block: int = THREADS_PER_BLOCK
-    regs_per_multiprocessor: int = REGISTERS_PER_BLOCK
-    shared_memory_per_block: int = 48 << 10
-    is_integrated: int = 0
-    is_multi_gpu_board: int = 0
-
-
-def properties(target: Target) -> Properties:
-    """Return the properties of a target; clocks in kHz, sizes in bytes."""
+    It is a target with fewer multiprocessors.
+    """
     major, minor = target.version
-    return Properties(
+    return SimpleNamespace(
         name=f"NVIDIA {target.gpu} (imagined, {MULTIPROCESSORS} multiprocessors)",
         major=major,
         minor=minor,
@@ -74,13 +52,20 @@ def properties(target: Target) -> Properties:
         clock_rate=target.clock_mhz * 1000,
         memory_clock_rate=target.memory_clock_mhz * 1000,
         memory_bus_width=target.memory_bus_bits,
+        multi_processor_count=MULTIPROCESSORS,
+        warp_size=WARP,
+        max_threads_per_block=THREADS_PER_BLOCK,
+        regs_per_multiprocessor=REGISTERS_PER_BLOCK,
+        shared_memory_per_block=48 << 10,
+        is_integrated=0,
+        is_multi_gpu_board=0,
     )
 
 
 class Utils:
     """The part of a driver that returns device properties."""
 
-    def __init__(self, gpu: Properties) -> None:
+    def __init__(self, gpu: SimpleNamespace) -> None:
         self._gpu = gpu
 
     def get_device_properties(self, _device: object = None) -> dict[str, int]:
@@ -213,7 +198,7 @@ def _returning(value: object) -> Callable[..., object]:
     return lambda *_, **__: value
 
 
-def _replacements(gpu: Properties) -> dict[str, Any]:
+def _replacements(gpu: SimpleNamespace) -> dict[str, Any]:
     """Return the replacements of torch.cuda's functions, by name; `gpu` is the only device.
 
     Each one is a separate function object: torch's compiler, which custom operators use too, has a

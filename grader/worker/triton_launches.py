@@ -107,49 +107,68 @@ class Launches:
     def _launch(
         self, kernel: "RecordedKernel", grid: tuple[int, int, int], values: list[Any]
     ) -> None:
-        blobs: list[Any] = []
-        storages: list[dict[str, Any]] = []
-        places: dict[int, int] = {}
-        local: list[Any] = []
+        memory = _Memory(self._buffers, self._fresh)
         arguments = []
         for name, kind, value in zip(kernel.names, kernel.kinds, values, strict=True):
-            arguments += self._argument(name, kind, value, storages, places, blobs, local)
+            arguments += memory.argument(name, kind, value)
         # A kernel may know buffers by address, loaded from a tensor of pointers.
         for buffer in self._buffers.values():
-            self._storage(buffer.tensor, storages, places, blobs, local)
+            memory.storage(buffer.tensor)
         if kernel.text not in self._texts:
             self._texts[kernel.text] = len(self._texts)
-            blobs.append(kernel.text.encode())
+            memory.blobs.append(kernel.text.encode())
         message = {
             "ir": self._texts[kernel.text],
             "grid": list(grid),
             "options": kernel.options,
             "arguments": arguments,
-            "storages": storages,
+            "storages": memory.storages,
         }
-        launches.send(self._link, {"launch": message}, blobs)
-        self._take(local)
+        launches.send(self._link, {"launch": message}, memory.blobs)
+        self._take(memory.scratch)
 
-    def _argument(
-        self,
-        name: str,
-        kind: Any,
-        value: Any,
-        storages: list[dict[str, Any]],
-        places: dict[int, int],
-        blobs: list[Any],
-        local: list[Any],
-    ) -> list[dict[str, Any]]:
+    def _take(self, scratch: dict[int, tuple[int, int]] | None = None) -> None:
+        """Wait for the executor, and copy what it has written, by the numbers of storages."""
+        header, blobs = launches.receive(self._link)
+        if "stopped" in header:
+            raise LaunchStopped(str(header["stopped"]))
+        if "failed" in header:
+            raise KernelFailedError(str(header["failed"]))
+        for slot, place, blob in header.get("wrote", []):
+            if slot is not None:
+                buffer = self._buffers[slot]
+                base, size = buffer.low, buffer.high - buffer.low
+            else:
+                base, size = (scratch or {})[place]
+            data = blobs[blob]
+            ctypes.memmove(
+                base, (ctypes.c_char * len(data)).from_buffer(data), min(size, len(data))
+            )
+        for buffer in self._buffers.values():
+            buffer.version = _version(buffer.tensor)
+
+
+class _Memory:
+    """The storages of a launch's message, and its blobs; `scratch` are the submission's own."""
+
+    def __init__(self, buffers: dict[int, Buffer], fresh: dict[int, Any]) -> None:
+        self.storages: list[dict[str, Any]] = []
+        self.blobs: list[Any] = []
+        self.scratch: dict[int, tuple[int, int]] = {}  # address and size by number
+        self._numbers: dict[int, int] = {}  # by address
+        self._buffers = buffers
+        self._fresh = fresh
+
+    def argument(self, name: str, kind: Any, value: Any) -> list[dict[str, Any]]:
+        """Return an argument as those of the IR's function: a tuple is several."""
         if isinstance(kind, tuple):
             parts = []
             for i, (inner, item) in enumerate(zip(kind, value, strict=True)):
                 if inner != "constexpr":
-                    parts += self._argument(
-                        f"{name}[{i}]", inner, item, storages, places, blobs, local
-                    )
+                    parts += self.argument(f"{name}[{i}]", inner, item)
             return parts
         if hasattr(value, "block_shape") and hasattr(value, "base"):  # a tensor descriptor
-            (view,) = self._argument(name, "*", value.base, storages, places, blobs, local)
+            (view,) = self.argument(name, "*", value.base)
             extents, steps = (list(map(int, numbers)) for numbers in (value.shape, value.strides))
             nan = getattr(value, "padding", "zero") == "nan"
             descriptor = {**view, "extents": extents, "steps": steps, "nan": nan}
@@ -159,11 +178,11 @@ class Launches:
             if isinstance(value, float):
                 return [{"float": value.hex()}]
             return [{"number": int(value)}]
-        storage = self._storage(tensor, storages, places, blobs, local)
+        storage = self.storage(tensor)
         return [
             {
                 "view": storage,
-                "offset": tensor.data_ptr() - storages[storage]["address"],
+                "offset": tensor.data_ptr() - self.storages[storage]["address"],
                 "shape": list(tensor.shape),
                 "strides": list(tensor.stride()),
                 "item": tensor.element_size(),
@@ -171,64 +190,39 @@ class Launches:
             }
         ]
 
-    def _storage(
-        self,
-        tensor: Any,
-        storages: list[dict[str, Any]],
-        places: dict[int, int],
-        blobs: list[Any],
-        local: list[Any],
-    ) -> int:
+    def storage(self, tensor: Any) -> int:
         """Return the number of a tensor's storage in the message, added if it is new."""
         address = int(tensor.data_ptr())
         for buffer in self._buffers.values():
             if buffer.low <= address < max(buffer.high, buffer.low + 1):
-                if buffer.low not in places:
-                    places[buffer.low] = len(storages)
-                    storages.append(self._buffer(buffer, blobs))
-                return places[buffer.low]
+                if buffer.low not in self._numbers:
+                    self._add(buffer.low, self._buffer(buffer))
+                return self._numbers[buffer.low]
         storage = tensor.untyped_storage()
         base, size = int(storage.data_ptr()), int(storage.nbytes())
-        if base not in places:
-            places[base] = len(storages)
+        if base not in self._numbers:
             known = self._fresh.get(base)
             fresh = known is not None and not known.expired()
-            storages.append(
-                {"size": size, "address": base, "blob": len(blobs), "fresh": bool(fresh)}
-            )
-            blobs.append(_memory(base, size))
-            local.append((len(storages) - 1, base, size))
-        return places[base]
+            blob = self._blob(base, size)
+            self._add(base, {"size": size, "address": base, "blob": blob, "fresh": bool(fresh)})
+            self.scratch[self._numbers[base]] = base, size
+        return self._numbers[base]
 
-    def _buffer(self, buffer: Buffer, blobs: list[Any]) -> dict[str, Any]:
+    def _add(self, address: int, storage: dict[str, Any]) -> None:
+        self._numbers[address] = len(self.storages)
+        self.storages.append(storage)
+
+    def _blob(self, address: int, size: int) -> int:
+        self.blobs.append(_memory(address, size))
+        return len(self.blobs) - 1
+
+    def _buffer(self, buffer: Buffer) -> dict[str, Any]:
         blob = None
         if buffer.local and _version(buffer.tensor) != buffer.version:
             # torch has written there since: the executor decides whether it may.
-            blob = len(blobs)
-            blobs.append(_memory(buffer.low, buffer.high - buffer.low))
+            blob = self._blob(buffer.low, buffer.high - buffer.low)
             buffer.version = _version(buffer.tensor)
         return {"slot": buffer.slot, "address": buffer.low, "blob": blob}
-
-    def _take(self, local: list[Any] | None = None) -> None:
-        """Wait for the executor, and copy what it has written."""
-        header, blobs = launches.receive(self._link)
-        if "stopped" in header:
-            raise LaunchStopped(str(header["stopped"]))
-        if "failed" in header:
-            raise KernelFailedError(str(header["failed"]))
-        scratch = {place: (base, size) for place, base, size in local or []}
-        for slot, place, blob in header.get("wrote", []):
-            if slot is not None:
-                buffer = self._buffers[slot]
-                base, size = buffer.low, buffer.high - buffer.low
-            else:
-                base, size = scratch[place]
-            data = blobs[blob]
-            ctypes.memmove(
-                base, (ctypes.c_char * len(data)).from_buffer(data), min(size, len(data))
-            )
-        for buffer in self._buffers.values():
-            buffer.version = _version(buffer.tensor)
 
 
 class _Texts(dict[str, str]):

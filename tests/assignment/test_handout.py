@@ -94,6 +94,8 @@ def test_figures_of_the_reference_are_in_the_handout() -> None:
         speedup=2.0,
         gb_s=1234.5,
         tflop_s=None,
+        low=1.9,
+        high=2.1,
     )
     many = replace(one, baseline_us=200.0, submission_us=2000.0, speedup=0.1, tflop_s=0.51234)
     figures = [
@@ -101,9 +103,8 @@ def test_figures_of_the_reference_are_in_the_handout() -> None:
         for language, figure in ((Language.CUDA, one), (Language.TRITON, many))
         for name in ("reference", "too_slow/x")
     ]
-    measured = Calibration(
-        assignment="silu", gpu="NVIDIA X", architecture="sm_90", figures=tuple(figures)
-    )
+    environment = {"gpu": "NVIDIA X", "compute_capability": "9.0"}
+    measured = Calibration(assignment="silu", environment=environment, figures=tuple(figures))
     begin = "<!-- performance: generated -->"
     plain = course(timed(Tiers()))
     text = with_figures(f"{begin}\n{END}\n", plain, [measured])

@@ -43,9 +43,7 @@ def pool(tmp_path: Path) -> Iterator[BufferPool]:
 
 def timed_worker(pool: BufferPool, session: FakeSession) -> TimedWorker:
     built = cast(Built, None)
-    made = TimedWorker(cast(Session, session), built, ASSIGNMENT.limits, pool)
-    made.open()
-    return made
+    return TimedWorker(cast(Session, session), built, ASSIGNMENT.limits, pool)
 
 
 def stopped(pool: BufferPool, entry: Entry, bursts: int = 1) -> tuple[Verdict, str]:

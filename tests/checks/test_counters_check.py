@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -37,6 +38,7 @@ from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.judge.oracle import Oracle
+from grader.judge.python_server import PythonServer
 from grader.report.evidence import CountersEvidence
 from grader.report.model import CheckResult, KernelResult, to_json
 from grader.report.verdict import Verdict
@@ -54,8 +56,16 @@ def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[PythonServer]:
+    """One server for all files in Triton, because it imports torch and Triton."""
+    made = PythonServer(Device.CPU)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def graded(tmp_path: Path) -> Callable[..., KernelResult]:
+def graded(tmp_path: Path, server: PythonServer) -> Callable[..., KernelResult]:
     """Return a function that grades a submission, with other bounds or points if asked."""
 
     def grade_one(name: str, *, options: Options | None = None, **changes: Any) -> KernelResult:
@@ -63,7 +73,7 @@ def graded(tmp_path: Path) -> Callable[..., KernelResult]:
         shutil.copyfile(source, tmp_path / f"turn{source.suffix}")
         assignment = replace(TURN, kernels=(replace(TURN.kernels[0], **changes),))
         submission = read_submission(tmp_path, assignment)
-        report = grade(assignment, submission, options or Options(), Progress())
+        report = grade(assignment, submission, options or Options(), Progress(), server)
         jsonschema.validate(json.loads(json.dumps(to_json(report))), report_document.schema())
         return report.kernels[0]
 
@@ -484,7 +494,8 @@ HONEST: list[dict[str, Any]] = [KERNEL, ACCESS, SUMMARY]
 
 
 def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> AccessCounts:
-    return read_host(called, [*called, *then], Path("/nowhere.so"), "turn.cu", "")
+    built: Any = SimpleNamespace(path=Path("/nowhere.so"), file="turn.cu")
+    return read_host(called, [*called, *then], built, "")
 
 
 def test_honest_records_are_read() -> None:

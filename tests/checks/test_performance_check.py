@@ -76,7 +76,7 @@ def checked(
     monkeypatch.setattr(check, "_measure_one", one)
     monkeypatch.setattr(check, "performance_evidence", lambda *_: None)
     made = [
-        Benchmark(name=str(n), sizes={"n": n}, bytes=Expression("n", frozenset({"n"})))
+        Benchmark(name=str(n), sizes={"n": n}, bytes=Expression.parse("n"))
         for n in range(1, benchmarks + 1)
     ]
     bench: Any = SimpleNamespace(

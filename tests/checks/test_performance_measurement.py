@@ -151,7 +151,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
             clock.sides[session.pid] = side
             return session
 
-        with open_buffer_pool(bench, Oracle(SILU), CASE, language, sets=SETS, seed=3) as made:
+        with open_buffer_pool(bench, Oracle(SILU), CASE, sets=SETS, seed=3) as made:
             return measure(
                 made,
                 (built, lambda: start("hand-in", built, cost), Limits()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.checks.common.python_hints import advice
+from grader.checks.common.diagnosis import python_hint
 
 # The messages of triton 3.7 and Python 3.11.
 MESSAGES = {
@@ -35,18 +35,18 @@ WITHOUT_GPU = {
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_beginners_mistake_has_a_hint(message: str) -> None:
-    assert MESSAGES[message] in advice(message)
+    assert MESSAGES[message] in python_hint(message, gpu=True)
 
 
 @pytest.mark.parametrize("message", WITHOUT_GPU)
 def test_asking_for_a_gpu_where_there_is_none_has_a_hint(message: str) -> None:
-    assert WITHOUT_GPU[message] in advice(message, gpu=False)
+    assert WITHOUT_GPU[message] in python_hint(message, gpu=False)
 
 
 def test_a_gpu_s_own_errors_are_not_taken_for_its_absence() -> None:
-    assert advice("CUDA error: an illegal memory access was encountered") == ""
+    assert python_hint("CUDA error: an illegal memory access was encountered", gpu=True) == ""
 
 
 @pytest.mark.parametrize("message", ["", "no idea", "name 'offset' is not defined"])
 def test_what_speaks_for_itself_has_none(message: str) -> None:
-    assert advice(message) == ""
+    assert python_hint(message, gpu=True) == ""

@@ -16,7 +16,7 @@ from grader.assignment.reader import read_assignment
 from grader.checks import registry
 from grader.checks.check import Check, CheckContext, CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
-from grader.cli.main import CheckType
+from grader.cli.options import Registered
 from grader.errors import SpecError
 from grader.formats.output_format import terminal_text
 from grader.formats.registry import formats
@@ -46,7 +46,6 @@ def toy() -> Iterator[Check[Brevity]]:
 
     class BrevityCheck(Check[Brevity]):
         name = CheckName.add(NAME)
-        evidence = Brevity
 
         def run(self, context: CheckContext) -> Sequence[CheckOutcome[Brevity]]:
             lines = len(context.file.source.text.splitlines())
@@ -132,7 +131,7 @@ def test_points_of_a_registered_check_need_right_cases(spec: Path, tmp_path: Pat
 
 @pytest.mark.usefixtures("toy")
 def test_the_command_line_knows_a_registered_check() -> None:
-    assert CheckType().convert(NAME, None, None) == NAME
+    assert Registered(CheckName.all).convert(NAME, None, None) == NAME
 
 
 def test_a_check_that_is_not_registered_is_unknown_everywhere(spec: Path) -> None:

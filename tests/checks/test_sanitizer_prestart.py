@@ -114,7 +114,7 @@ def test_they_wait_without_the_submission_and_then_run_it(
 ) -> None:
     built = build.result()
     assert isinstance(built, Built)
-    ahead = Prestart[str](pool, silu.limits, MANY)
+    ahead = Prestart(pool, silu.limits, MANY)
     ahead.expect([("silu", build)])
     started = ahead.take("silu")
     assert set(started) == set(TOOLS)
@@ -138,7 +138,7 @@ def test_they_wait_without_the_submission_and_then_run_it(
 def test_a_machine_of_few_cores_starts_none(
     silu: Assignment, tool: Tool, build: Future[Built | Rejected], pool: Pool
 ) -> None:
-    ahead = Prestart[str](pool, silu.limits, MANY - 1)
+    ahead = Prestart(pool, silu.limits, MANY - 1)
     ahead.expect([("silu", build)])
     assert ahead.take("silu") == {}
 
@@ -150,7 +150,7 @@ def test_what_nobody_takes_is_ended(
     pool: Pool,
     begun: list[Session],
 ) -> None:
-    ahead = Prestart[str](pool, silu.limits, MANY)
+    ahead = Prestart(pool, silu.limits, MANY)
     ahead.expect([("skipped", build), ("taken", build), ("left", build)])
     assert ahead.take("of another assignment") == {}
     taken = ahead.take("taken")
@@ -168,6 +168,6 @@ def test_a_build_that_failed_has_none(silu: Assignment, tool: Tool, pool: Pool) 
         message="no",
         evidence=BuildEvidence(tool="g++", cached=False),
     )
-    ahead = Prestart[str](pool, silu.limits, MANY)
+    ahead = Prestart(pool, silu.limits, MANY)
     ahead.expect([("silu", finished(rejected))])
     assert ahead.take("silu") == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -12,21 +12,20 @@ from click.testing import CliRunner
 from fake_nvml import FakeGpu, FakeNvml
 from paths import REPOSITORY
 
+from grader.assignment.calibration import BenchmarkFigure, SourceFigure
 from grader.assignment.model import Tiers
 from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
 from grader.commands.calibrate.measure import (
-    Figure,
-    Part,
+    calibration,
     kept_figures,
-    proposals,
     timed_folders,
-    warnings,
     write_calibration,
 )
 from grader.commands.calibrate.run import run_calibrate
 from grader.errors import ToolError, UsageError
 from grader.gpu import nvml as nvidia
+from grader.grading.plan import Options
 from grader.report.evidence import PerformanceEvidence
 from grader.timing.decision import Tier
 from grader.timing.proposal import propose, round_down, sensitivities
@@ -34,21 +33,23 @@ from grader.vocabulary import Language
 
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
 H200 = nvidia.gpus(FakeNvml(FakeGpu()))[0]
+IN_CUDA = Options(languages=frozenset({Language.CUDA}))
 
 
-def figures(reference: float, *, roof: float | None = None, **slow: float) -> list[Figure]:
+def figures(reference: float, *, roof: float | None = None, **slow: float) -> list[SourceFigure]:
     evidence = sample_reports.performance().evidence
     assert isinstance(evidence, PerformanceEvidence)
+    benchmarks = tuple(BenchmarkFigure.of(asdict(timing)) for timing in evidence.benchmarks)
     named = {"reference": reference} | {f"too_slow/{name}": value for name, value in slow.items()}
     if roof is not None:
         named["accepted/at-the-roof"] = roof
     return [
-        Figure(
+        SourceFigure(
             kernel="silu",
             language=Language.CUDA,
             hand_in=name,
             speedup=value,
-            evidence=replace(evidence, speedup=value),
+            benchmarks=benchmarks,
         )
         for name, value in named.items()
     ]
@@ -97,17 +98,20 @@ def test_tiers_have_two_digits_and_never_ask_for_more(speedup: float, rounded: f
 
 
 def test_every_timed_reference_gets_a_proposal() -> None:
-    found = proposals(figures(1.0, naive=0.3))
-    assert list(found) == [("silu", Language.CUDA)]
+    found = calibration(SILU, figures(1.0, naive=0.3), H200)
+    assert found.proposal("silu", Language.CUDA) == propose(1.0, [("too_slow/naive", 0.3)])
+    assert found.proposal("silu", Language.TRITON) is None
 
 
 def test_a_sample_at_the_roofline_does_not_change_the_tiers() -> None:
     """Full points follow the reference; a faster sample is no slow one."""
     tiers = Tiers(default={Language.CUDA: (Tier(speedup=0.7, share=1.0),)})
     kernel = replace(SILU.kernels[0], tiers=tiers)
-    timed = figures(1.0, roof=1.4, naive=0.3)
-    assert proposals(timed) == proposals(figures(1.0, naive=0.3))
-    assert warnings(replace(SILU, kernels=(kernel,)), timed, H200) == []
+    timed = calibration(SILU, figures(1.0, roof=1.4, naive=0.3), H200)
+    without = calibration(SILU, figures(1.0, naive=0.3), H200)
+    found = (one.proposal("silu", Language.CUDA) for one in (timed, without))
+    assert next(found) == next(found)
+    assert timed.sensitivities(kernel, Language.CUDA) == []
 
 
 def test_references_roofline_samples_and_slow_samples_are_timed() -> None:
@@ -126,10 +130,8 @@ def test_references_roofline_samples_and_slow_samples_are_timed() -> None:
 def test_a_tier_that_the_reference_misses_gets_a_warning() -> None:
     tiers = Tiers(default={Language.CUDA: (Tier(speedup=1.1, share=1.0),)})
     kernel = replace(SILU.kernels[0], tiers=tiers)
-    sentences = warnings(replace(SILU, kernels=(kernel,)), figures(1.0), H200)
-    assert sentences == [
-        "sensitive: silu in CUDA C++: the reference (1.00) does not reach the tier at 1.1"
-    ]
+    sentences = calibration(SILU, figures(1.0), H200).sensitivities(kernel, Language.CUDA)
+    assert sentences == ["the reference (1.00) does not reach the tier at 1.1"]
 
 
 def test_figures_are_stored_beside_the_spec_under_the_gpus_name(tmp_path: Path) -> None:
@@ -151,8 +153,8 @@ def test_a_part_replaces_its_own_figures_only(tmp_path: Path) -> None:
     assignment = replace(SILU, folder=tmp_path)
     triton = [replace(one, language=Language.TRITON) for one in figures(0.9, slow=0.2)]
     write_calibration(assignment, figures(1.0, naive=0.3) + triton, H200)
-    others = kept_figures(assignment, H200, Part(language=Language.CUDA))
-    path = write_calibration(assignment, figures(1.5), H200, others)
+    others = kept_figures(assignment, H200, IN_CUDA)
+    path = write_calibration(assignment, [*others, *figures(1.5)], H200)
     found = json.loads(path.read_text())["figures"]
     assert [(one["hand_in"], one["language"], one["speedup"]) for one in found] == [
         ("reference", "cuda", 1.5),
@@ -168,13 +170,13 @@ def test_figures_of_removed_kernels_are_not_kept(tmp_path: Path) -> None:
     files = {Language.CUDA: SILU.kernels[0].files[Language.CUDA]}
     kernel = replace(SILU.kernels[0], files=files)
     less = replace(assignment, kernels=(kernel,))
-    assert kept_figures(less, H200, Part(language=Language.CUDA)) == []
+    assert kept_figures(less, H200, IN_CUDA) == []
 
 
 def test_a_complete_calibration_replaces_all_figures(tmp_path: Path) -> None:
     assignment = replace(SILU, folder=tmp_path)
     write_calibration(assignment, figures(1.0), H200)
-    assert kept_figures(assignment, H200, Part()) == []
+    assert kept_figures(assignment, H200, Options()) == []
 
 
 def test_a_part_beside_figures_of_other_versions_is_refused(tmp_path: Path) -> None:
@@ -184,14 +186,14 @@ def test_a_part_beside_figures_of_other_versions_is_refused(tmp_path: Path) -> N
     document["environment"]["torch"] = "2.6.0"
     path.write_text(json.dumps(document))
     with pytest.raises(UsageError, match=r"was measured with torch 2\.6\.0, here \d") as caught:
-        kept_figures(assignment, H200, Part(language=Language.CUDA))
+        kept_figures(assignment, H200, IN_CUDA)
     assert caught.value.tip == "measure everything again: grade calibrate silu"
 
 
 def test_a_part_that_names_no_kernel_is_refused() -> None:
-    part = Part(kernels=("sliu",))
+    options = Options(kernels=frozenset({"sliu"}))
     with pytest.raises(UsageError, match="there is no kernel `sliu`; did you mean `silu`"):
-        run_calibrate([SILU], REPOSITORY / "reference", H200, seed=0, keep=False, part=part)
+        run_calibrate([SILU], REPOSITORY / "reference", H200, options, keep=False)
 
 
 def test_calibrating_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

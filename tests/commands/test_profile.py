@@ -14,7 +14,7 @@ from grader.assignment.reader import read_assignment
 from grader.build.ptxas import Resources, parse
 from grader.cli.main import cli
 from grader.commands.profile.ncu import parse as parse_ncu
-from grader.commands.profile.roofline import BAR, Point, Roofline, bars, svg
+from grader.commands.profile.roofline import BAR, Point, Roofline, bars, drawing
 from grader.commands.profile.run import chosen_kernel
 from grader.errors import UsageError
 from grader.system import toolchain
@@ -101,7 +101,7 @@ def test_the_lower_bound_counts() -> None:
     ],
 )
 def test_the_picture_is_well_formed_and_names_every_point(points: list[Point]) -> None:
-    root = ElementTree.fromstring(svg(points, ROOF, "SiLU <on> a GPU"))
+    root = ElementTree.fromstring(drawing(points, ROOF, "SiLU <on> a GPU"))
     texts = [element.text or "" for element in root.iter() if element.tag.endswith("text")]
     assert texts[0] == "SiLU <on> a GPU"
     for point in points:

@@ -12,7 +12,7 @@ from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
 from grader.commands.scaffold.draft import make_draft
 from grader.commands.scaffold.files import course_folder, gaps, write_files
-from grader.commands.verify.run import Request, verify
+from grader.commands.verify.run import verify
 from grader.errors import UsageError
 
 ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
@@ -58,11 +58,11 @@ def test_a_new_assignment_verifies_at_once(
     assert result.exit_code == 0, result.output
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDACXX", "")
-    request = Request(
+    exit_code = verify(
         assignments=("fresh",), device="cpu", kernels=(), languages=(), samples=(), jobs=1,
         repeat=1, seed=0, json_path=None,
     )  # fmt: skip
-    assert verify(request) == 0
+    assert exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_places_to_fill_in_are_listed_with_their_lines(tmp_path: Path) -> None:
     files = write_files(draft, tmp_path)
     assert read_assignment(tmp_path / "assignments/fresh").title == 'Say "hello" \\ twice'
     found = list(gaps(files, tmp_path))
-    for gap in found:
-        line = (tmp_path / gap.file).read_text().splitlines()[gap.line - 1]
-        assert "FILL IN" in line
-    named = {gap.file.name for gap in found}
+    for file, number, text in found:
+        line = (tmp_path / file).read_text().splitlines()[number - 1]
+        assert "FILL IN" in line and text == line.strip()
+    named = {file.name for file, _, _ in found}
     assert named == {"README.md", "assignment.toml", "oracle.py", "fresh.cu", "fresh.py"}
 
 

@@ -94,7 +94,6 @@ def test_autolab(report: Report) -> None:
 @every_report
 def test_github(report: Report) -> None:
     result = format_contracts.classroom(rendered(registry.GITHUB, report))
-    assert format_contracts.classroom_output(github.encoded(result)) == result
     total = sum(test["score"] for test in result["tests"])
     checked = [check for entry in report.kernels if entry.counted for check in entry.checks]
     assert total == pytest.approx(sum(c.score or 0 for c in checked) if published(report) else 0)

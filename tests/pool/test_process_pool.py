@@ -20,8 +20,6 @@ from grader.pool.state import WorkerState
 class Question:
     """A task whose answer is the worker's folder."""
 
-    weight: float = 1.0
-
 
 def answer(_: Question, state: WorkerState) -> str:
     """Write a file into the worker's folder; return the folder."""

@@ -19,11 +19,12 @@ from grader.assignment.model import Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.checks.common.case_run import RunSetup
+from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness import judging as check
 from grader.judge.outcome import Outcome, Status
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
-from grader.report.evidence import BuildEvidence
+from grader.report.evidence import BuildEvidence, CaseResult
 from grader.report.verdict import Verdict
 from grader.sandbox import compiled_kernels, users
 from grader.sandbox.compiled_kernels import CACHE, CompiledKernels
@@ -442,10 +443,11 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
 
     class Run:
         def __init__(self, bench: Any, session: Any, case: Case, *_: object) -> None:
+            self.case = case
             said.append(case.visibility.value[0])
 
-        def judge(self) -> check._Judgement:
-            return check._Judgement(verdict=Verdict.ACCEPTED, message="right")
+        def judge(self) -> CaseResult:
+            return check._result(self.case, Diagnosis(Verdict.ACCEPTED, "right"))
 
     monkeypatch.setattr(check, "_CaseRun", Run)
     cases = [

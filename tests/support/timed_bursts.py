@@ -77,7 +77,5 @@ def silu_buffer_pool(folder: Path) -> Iterator[BufferPool]:
     case = Case(
         name="n", sizes={"n": N}, values="random", visibility=Visibility.VISIBLE, seed=0
     )  # fmt: skip
-    with open_buffer_pool(
-        bench, Oracle(ASSIGNMENT), case, Language.CUDA, sets=SETS, seed=11
-    ) as made:
+    with open_buffer_pool(bench, Oracle(ASSIGNMENT), case, sets=SETS, seed=11) as made:
         yield made

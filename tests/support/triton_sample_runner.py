@@ -1,6 +1,6 @@
 """Run sample hand-ins as a judge does on the CPU, without its sandbox, and print what was told.
 
-    python triton_sample_runner.py [--seconds S] [--unchecked] [--code FOLDER] FILE...
+    python triton_sample_runner.py [--unchecked] [--code FOLDER] FILE...
 
     this program ── commands ──→ worker ── launches ──→ executor ←── commands ── this program
 
@@ -10,6 +10,7 @@ sample has `entry(input, output, n)`, and may have:
     N = 1000              the number of elements
     CALLS = 1             how often the entry is called
     IN_PLACE = False      the output begins as the input does
+    SECONDS = 30          the time limit of a call
     expected(input)       what the output must be
 """
 
@@ -53,6 +54,7 @@ from grader.worker import (
 assert triton_autotune and triton_host and triton_launches  # imported once, not in each worker
 STATUS = {wire.OK: "done", wire.EXCEPTION: "exception", wire.LOAD_FAILED: "load failed"}
 POISON = 0xFF
+SECONDS = 30.0
 
 
 class Process:
@@ -116,7 +118,7 @@ def arrays(n: int, *, in_place: bool) -> list[Buffer]:
     ]
 
 
-def run(file: str, *, seconds: float, checked: bool, code: str | None = None) -> dict[str, Any]:
+def run(file: str, *, checked: bool, code: str | None = None) -> dict[str, Any]:
     """Load one sample and call it; return what happened."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -132,21 +134,22 @@ def run(file: str, *, seconds: float, checked: bool, code: str | None = None) ->
         ours.close()
         theirs.close()
         try:
-            return called(file, worker, executor, seconds)
+            return called(file, worker, executor)
         finally:
             worker.close()
             executor.close()
             os.chdir("/")
 
 
-def called(file: str, worker: Process, executor: Process, seconds: float) -> dict[str, Any]:
-    executor.command(wire.BEGIN, struct.pack("<d", seconds))
+def called(file: str, worker: Process, executor: Process) -> dict[str, Any]:
+    executor.command(wire.BEGIN, struct.pack("<d", SECONDS))
     result: dict[str, Any] = {"file": file, "right": None, "loads": worker.command(wire.LOAD)}
     executor.command(wire.END)
     # Nothing is launched here, where only `expected` is of interest.
     with mock.patch.object(JITFunction, "run", lambda *_, **__: None):
         module = runpy.run_path(file)
     n, in_place = module.get("N", 1000), module.get("IN_PLACE", False)
+    seconds = module.get("SECONDS", SECONDS)
     statuses = []
     buffers = arrays(n, in_place=in_place)
     for slot, buffer in enumerate(buffers):
@@ -185,7 +188,6 @@ def called(file: str, worker: Process, executor: Process, seconds: float) -> dic
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--seconds", type=float, default=30.0)
     options.add_argument("--unchecked", action="store_true")
     options.add_argument("--code", type=os.path.abspath, help="count accesses, with this code")
     options.add_argument("files", nargs="+", type=os.path.abspath)
@@ -194,7 +196,7 @@ def main() -> None:
     numpy.seterr(all="ignore")
     print(json.dumps({"triton": triton.__version__}), flush=True)
     for file in asked.files:
-        result = run(file, seconds=asked.seconds, checked=not asked.unchecked, code=asked.code)
+        result = run(file, checked=not asked.unchecked, code=asked.code)
         print(json.dumps(result), flush=True)
 
 

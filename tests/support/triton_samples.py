@@ -63,7 +63,9 @@ def run(
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
     version, *results = [json.loads(line) for line in ended.stdout.splitlines()]
-    return {Path(result["file"]).stem: {**version, **result} for result in results}
+    named = {Path(result["file"]).stem: {**version, **result} for result in results}
+    assert len(named) == len(paths), "two samples have the same name"
+    return named
 
 
 def compiled(launches: Sequence[Told], folder: Path, **environment: str) -> list[Told]:

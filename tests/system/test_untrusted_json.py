@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from grader.grading import builds, pipeline
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.judge.outcome import parse_records
-from grader.report.evidence import BuildEvidence
+from grader.report.evidence import BuildEvidence, Finding
 from grader.report.verdict import Verdict
 from grader.submission.reader import read_submission
 from grader.system import untrusted_json
@@ -123,10 +124,12 @@ def test_a_forged_finding_of_the_executor(change: dict[str, Any]) -> None:
     ],
 )
 def test_a_forged_finding_of_the_host_device(change: dict[str, Any]) -> None:
-    def read(record: dict[str, Any]) -> emulation_findings.HostRun:
-        return emulation_findings.read_run([json.dumps(record)], Path("none.so"), "silu.cu", "")
+    built: Any = SimpleNamespace(path=Path("none.so"), file="silu.cu")
 
-    assert len(read(FINDING).findings) == 1
+    def read(record: dict[str, Any]) -> tuple[Finding, ...]:
+        return emulation_findings.read_run([record], built, "")[0]
+
+    assert len(read(FINDING)) == 1
     with pytest.raises(ValueError):
         read(FINDING | change)
 
@@ -160,7 +163,7 @@ def test_the_gates_answer(message: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 def gated(answer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Built | Rejected:
     monkeypatch.setenv("GRADE_CACHE_DIR", str(folder / "cache"))
-    monkeypatch.setattr(compile_gate, "_compile", lambda *_: compile_gate._report(answer))
+    monkeypatch.setattr(compile_gate, "run_compiler", lambda *_: compile_gate._report(answer))
     file = folder / "silu.py"
     file.write_text(f"# {answer}")
     built = Built(

@@ -99,7 +99,7 @@ def test_interval_clear_of_the_tiers_decides(
 @pytest.mark.parametrize("median", [0.98, 0.995, 1.0, 1.01])
 def test_near_a_tier_the_student_gets_the_doubt(median: float) -> None:
     decision = decide(found(median - 0.02, median, median + 0.02), TIERS)
-    assert decision == Decision(tier=EVEN, undecided=EVEN, certain=False)
+    assert decision == Decision(tier=EVEN, undecided=EVEN)
     assert not decision.too_wide
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -35,14 +37,33 @@ def is_quick(file: Path) -> bool:
 
 
 @functools.cache
-def batch(folder: str, *, quick: bool) -> dict[str, Told]:
-    """Run the quick samples of a folder, or the others."""
-    return run([file for file in files(folder) if is_quick(file) is quick])
+def results() -> dict[str, Told]:
+    """Run all quick samples and the texts below: one process imports torch and Triton for all."""
+    folder = Path(tempfile.mkdtemp())
+    texts = [folder / f"{name}.py" for name in RIGHT | ODD]
+    for path, text in zip(texts, (RIGHT | ODD).values(), strict=True):
+        path.write_text(COPY.lstrip() + text)
+    sampled = [file for folder in ("correct", "faults") for file in files(folder)]
+    quick = [file for file in sampled if is_quick(file)]
+    try:
+        return run([*quick, *files("uncompilable"), *files("unmeasured"), *texts])
+    finally:
+        shutil.rmtree(folder)
+
+
+@functools.cache
+def slow_results(folder: str) -> dict[str, Told]:
+    """Run the samples of a folder that are not quick."""
+    return run([file for file in files(folder) if not is_quick(file)])
+
+
+def result(file: Path) -> Told:
+    return (results() if is_quick(file) else slow_results(file.parent.name))[file.stem]
 
 
 @pytest.mark.parametrize("file", slow_unless(is_quick, files("correct")), ids=lambda f: f.stem)
 def test_correct_sample(file: Path) -> None:
-    found = batch("correct", quick=is_quick(file))[file.stem]
+    found = result(file)
     assert set(found["statuses"]) == {"done"}, found["worker"]
     assert (found["right"], found["intact"]) == (True, True)
     assert findings(found) == []
@@ -52,7 +73,7 @@ def test_correct_sample(file: Path) -> None:
 
 @pytest.mark.parametrize("file", slow_unless(is_quick, FAULTS), ids=lambda f: f.stem)
 def test_planted_fault_is_found(file: Path) -> None:
-    found = batch("faults", quick=is_quick(file))[file.stem]
+    found = result(file)
     assert marks(file), "the file marks no fault"
     assert findings(found) == marks(file)
     assert found["intact"]
@@ -68,20 +89,15 @@ def test_requests_are_counted_by_line() -> None:
 
 
 def test_every_configuration_is_taken() -> None:
-    told = records(batch("correct", quick=True)["autotuned"], "autotune", "worker")
+    told = records(results()["autotuned"], "autotune", "worker")
     assert [record["call"] for record in told] == [0, 1, 2, 3]
     blocks = [record["config"].split(",")[0] for record in told]
     assert blocks == ["BLOCK: 32", "BLOCK: 64", "BLOCK: 256", "BLOCK: 32"]
 
 
-@functools.cache
-def uncompilable() -> dict[str, Told]:
-    return run(files("uncompilable"))
-
-
 @pytest.mark.parametrize("file", files("uncompilable"), ids=lambda file: file.stem)
 def test_error_of_the_compiler_has_its_line(file: Path) -> None:
-    found = uncompilable()[file.stem]
+    found = results()[file.stem]
     assert found["statuses"] == ["exception"]
     (raised,) = records(found, "exception", "worker")
     assert [(raised["line"], "")] == marks(file)
@@ -99,18 +115,13 @@ def test_error_of_the_compiler_has_its_line(file: Path) -> None:
     ],
 )
 def test_words_of_the_compiler(name: str, words: str) -> None:
-    (raised,) = records(uncompilable()[name], "exception", "worker")
+    (raised,) = records(results()[name], "exception", "worker")
     assert words in raised["message"]
-
-
-@functools.cache
-def unmeasured() -> dict[str, Told]:
-    return run(files("unmeasured"), "--seconds", "1")
 
 
 @pytest.mark.parametrize("file", files("unmeasured"), ids=lambda file: file.stem)
 def test_not_measured(file: Path) -> None:
-    found = unmeasured()[file.stem]
+    found = results()[file.stem]
     (record,) = records(found, "not_measured")
     ((line, reason),) = marks(file)
     assert record["reason"] == reason
@@ -446,6 +457,8 @@ def entry(input, output, n):
     copy[GRID](torch.empty(n), output, n, BLOCK=256)
 """,
     "many_launches": """
+SECONDS = 1
+
 def entry(input, output, n):
     while True:
         copy[GRID](input, output, n, BLOCK=256)
@@ -454,32 +467,22 @@ def entry(input, output, n):
 LINE = COPY.count("\n", 0, COPY.index("tl.store(out")) + 1  # of the copy
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
-    folder = tmp_path_factory.mktemp("hand_ins")
-    paths = []
-    for name, text in (RIGHT | ODD).items():
-        paths.append(folder / f"{name}.py")
-        paths[-1].write_text(COPY.lstrip() + text)
-    return run(paths, "--seconds", "5")
-
-
 @pytest.mark.parametrize("name", RIGHT)
-def test_right(results: dict[str, Told], name: str) -> None:
-    found = results[name]
+def test_right(name: str) -> None:
+    found = results()[name]
     assert set(found["statuses"]) == {"done"}, found["worker"]
     assert (found["right"], found["intact"]) == (True, True)
     assert findings(found) == []
     assert {record["record"] for record in found["told"]} == {"counters", "findings", "launch"}
 
 
-def test_a_configuration_that_does_not_fit_is_passed_over(results: dict[str, Told]) -> None:
-    tried = records(results["configuration_that_does_not_fit"], "autotune", "worker")
+def test_a_configuration_that_does_not_fit_is_passed_over() -> None:
+    tried = records(results()["configuration_that_does_not_fit"], "autotune", "worker")
     assert [t["config"].split(",")[0] for t in tried] == ["BLOCK: 2048", "BLOCK: 1024"]
 
 
-def test_ten_thousand_findings(results: dict[str, Told]) -> None:
-    found = results["ten_thousand_findings"]
+def test_ten_thousand_findings() -> None:
+    found = results()["ten_thousand_findings"]
     total = records(found, "findings")[-1]
     assert (total["told"], total["occurrences"]) == (50, 10_000)
     told = records(found, "finding")
@@ -487,8 +490,8 @@ def test_ten_thousand_findings(results: dict[str, Told]) -> None:
     assert sum(record["count"] for record in told) == 5000
 
 
-def test_nothing_found_is_said(results: dict[str, Told]) -> None:
-    found = results["raises_before_the_first_kernel"]
+def test_nothing_found_is_said() -> None:
+    found = results()["raises_before_the_first_kernel"]
     assert records(found, "exception", "worker")[0]["message"] == "no"
     nothing = {"record": "findings", "told": 0, "distinct": 0, "occurrences": 0}
     assert found["told"] == [nothing, nothing]  # of the import, and of the call
@@ -504,19 +507,19 @@ def test_nothing_found_is_said(results: dict[str, Told]) -> None:
         ("writes_before_a_launch", 500),
     ],
 )
-def test_what_host_code_writes_is_told(results: dict[str, Told], name: str, elements: int) -> None:
-    (record,) = records(results[name], "host_wrote")
+def test_what_host_code_writes_is_told(name: str, elements: int) -> None:
+    (record,) = records(results()[name], "host_wrote")
     assert record == {"record": "host_wrote", "buffer": "output", "elements": elements}
-    assert results[name]["statuses"] == ["done"]
+    assert results()[name]["statuses"] == ["done"]
     # It counts all the same: a wrong result is told before who has computed it.
-    assert results[name]["right"] in (True, None)
+    assert results()[name]["right"] in (True, None)
 
 
 @pytest.mark.parametrize(
     ("name", "status"), [("raises_after_a_fault", "exception"), ("dies_after_a_fault", "died")]
 )
-def test_findings_before_the_end_are_told(results: dict[str, Told], name: str, status: str) -> None:
-    found = results[name]
+def test_findings_before_the_end_are_told(name: str, status: str) -> None:
+    found = results()[name]
     assert found["statuses"] == [status]
     assert findings(found) == [
         (LINE - 1, "out_of_bounds error load x 1000"),
@@ -524,37 +527,37 @@ def test_findings_before_the_end_are_told(results: dict[str, Told], name: str, s
     ]
 
 
-def test_what_the_executor_lacks_is_told_once(results: dict[str, Told]) -> None:
-    (record,) = records(results["catches_all"], "not_measured")
+def test_what_the_executor_lacks_is_told_once() -> None:
+    (record,) = records(results()["catches_all"], "not_measured")
     assert record["reason"] == "unsupported"
-    assert len(records(results["catches_all"], "launch")) == 1
+    assert len(records(results()["catches_all"], "launch")) == 1
 
 
-def test_an_assertion_of_a_kernel(results: dict[str, Told]) -> None:
-    (record,) = records(results["asserts"], "exception")
+def test_an_assertion_of_a_kernel() -> None:
+    (record,) = records(results()["asserts"], "exception")
     assert (record["type"], record["line"] is None) == ("KernelError", False)
     assert "large" in record["message"]
 
 
-def test_an_empty_tensor_has_no_elements(results: dict[str, Told]) -> None:
-    (found,) = records(results["empty_tensor"], "finding")
+def test_an_empty_tensor_has_no_elements() -> None:
+    (found,) = records(results()["empty_tensor"], "finding")
     assert (found["kind"], found["tensor"]) == ("out_of_bounds", "x")
     assert "it is empty" in found["message"]
 
 
-def test_wrong_arguments_are_tritons_to_tell(results: dict[str, Told]) -> None:
-    (raised,) = records(results["wrong_arguments"], "exception", "worker")
+def test_wrong_arguments_are_tritons_to_tell() -> None:
+    (raised,) = records(results()["wrong_arguments"], "exception", "worker")
     assert raised["type"] == "TypeError"
     assert "missing" in raised["message"]
 
 
-def test_memory_that_nothing_has_written_is_found(results: dict[str, Told]) -> None:
-    (found,) = records(results["scratch_of_nothing"], "finding")
+def test_memory_that_nothing_has_written_is_found() -> None:
+    (found,) = records(results()["scratch_of_nothing"], "finding")
     assert found["message"].startswith("reads 256 elements of `x` that nothing has written yet")
 
 
-def test_many_launches_end_without_a_word_of_endless_kernels(results: dict[str, Told]) -> None:
-    (record,) = records(results["many_launches"], "not_measured")
+def test_many_launches_end_without_a_word_of_endless_kernels() -> None:
+    (record,) = records(results()["many_launches"], "not_measured")
     assert record["reason"] == "budget"
 
 

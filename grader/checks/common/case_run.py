@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -74,6 +74,34 @@ def out_of_memory_diagnosis(built: Built, allocate: Callable[[], object]) -> Dia
             )
 
 
+@contextmanager
+def buffer_sets(setup: RunSetup, case: Case, sets: int = 1) -> Iterator[list[list[Buffer]]]:
+    """Allocate the buffers of `sets` calls on a case, which live until the end of the block.
+
+    Raises GpuOutOfMemoryError if the GPU has too little memory for them or for the block,
+    GraderError if the GPU fails otherwise.
+    """
+    signature = setup.assignment.signature
+    with gpu_errors(), ExitStack() as allocated:
+        made: list[list[Buffer]] = []
+        for _ in range(sets):
+            made.append([])
+            for argument in signature.arrays:
+                buffer = make_buffer(
+                    name=argument.name,
+                    role=argument.role,
+                    kind=signature.element_type(argument, setup.built.language),
+                    shape=signature.shape(argument, case.sizes),
+                    memory=argument.memory,
+                    device=setup.built.device,
+                    private=setup.private,
+                    driver=setup.driver,
+                )
+                allocated.callback(buffer.close)
+                made[-1].append(buffer)
+        yield made
+
+
 class CaseRun:
     """One case of one submission.
 
@@ -103,31 +131,9 @@ class CaseRun:
 
     @contextmanager
     def buffers(self) -> Iterator[list[Buffer]]:
-        """Allocate the case's buffers, which live until the end of the block.
-
-        Raises GpuOutOfMemoryError if the GPU has too little memory for them or for the block,
-        GraderError if the GPU fails otherwise.
-        """
-        made: list[Buffer] = []
-        with gpu_errors():
-            try:
-                for argument in self._signature.arrays:
-                    made.append(
-                        make_buffer(
-                            name=argument.name,
-                            role=argument.role,
-                            kind=self._signature.element_type(argument, self._language),
-                            shape=self._signature.shape(argument, self._case.sizes),
-                            memory=argument.memory,
-                            device=self._setup.built.device,
-                            private=self._setup.private,
-                            driver=self._setup.driver,
-                        )
-                    )
-                yield made
-            finally:
-                for buffer in made:
-                    buffer.close()
+        """Allocate the case's buffers for the time of the block; see `buffer_sets`."""
+        with buffer_sets(self._setup, self._case) as (buffers,):
+            yield buffers
 
     def out_of_memory(self, session: Session, error: GpuOutOfMemoryError) -> Diagnosis:
         """End the worker and return the diagnosis that it held the GPU's memory.

@@ -9,29 +9,20 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from grader.build.artifact import Built
-from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.source_lines import locator
 from grader.judge.outcome import Outcome
+from grader.text.hints import hints
 from grader.vocabulary import Device, Language
 
-_MOST_CHARACTERS = 300
+_MOST_CHARACTERS = 500
 _MOST_LINES = 10_000_000  # larger line numbers are forged
 
-_SIGNAL_WORDS = {
-    signal.SIGSEGV: "segmentation fault",
-    signal.SIGBUS: "bus error",
-    signal.SIGFPE: "arithmetic error, such as an integer division by zero",
-    signal.SIGABRT: "aborted",
-    signal.SIGILL: "illegal instruction",
-    signal.SIGKILL: "killed",
-    signal.SIGTERM: "terminated",
-    signal.SIGXFSZ: "a file grew too large",
-}
 _PYTHON_FRAME = re.compile(
     r'^  File "(?P<file>[^"\n]+)", line (?P<line>\d+) in (?P<name>\S+)$', re.M
 )
@@ -65,8 +56,7 @@ class Crash:
 
 def explain_crash(number: int, outcome: Outcome, built: Built) -> Crash:
     """Return the cause of a death by the signal `number`."""
-    records = reversed(outcome.records)
-    record = next((record for record in records if record.get("record") == "fault"), None)
+    record = last_record(outcome, "fault")
     if record is not None and number != signal.SIGABRT:
         return _from_record(record, built)
     if number == signal.SIGABRT:
@@ -82,7 +72,7 @@ def signal_name(number: int) -> str:
         known = signal.Signals(number)
     except ValueError:
         return f"signal {number}"
-    return _SIGNAL_WORDS.get(known, known.name)
+    return hints("signal").get(known.name, known.name)
 
 
 def source_place(record: dict[str, Any], built: Built) -> str:
@@ -101,29 +91,21 @@ def source_place(record: dict[str, Any], built: Built) -> str:
 
 def _from_record(record: dict[str, Any], built: Built) -> Crash:
     in_kernel = record.get("in_kernel") is True
-    message = _text(record, "message")
-    buffer = _text(record, "buffer")
+    message = text_of(record, "message")
+    buffer = text_of(record, "buffer")
     bad_access = record.get("signal") in ("SIGSEGV", "SIGBUS")
-    what, hint = message or "crashed", ""
-    if message == "host code accessed device memory":
-        what += f" (`{buffer}`)" if buffer else ""
-        hint = "a device pointer can be dereferenced in a kernel only: copy with cudaMemcpy"
-    elif message == "a read-only input was written":
-        hint = INPUT_HINT
+    what = message or "crashed"
+    hint = hints("fault").get(message, OUTSIDE_HINT if bad_access and in_kernel else "")
+    if message == "host code accessed device memory" and buffer:
+        what += f" (`{buffer}`)"
     elif message == "an access outside a buffer" and buffer:
-        what = f"an access {_distance(record, buffer)}"
-        hint = OUTSIDE_HINT
-    elif message == "a null pointer was dereferenced":
-        what = "a null pointer was dereferenced"
-        hint = "a pointer was never set, or an allocation failed"
-    elif bad_access and in_kernel:
-        hint = OUTSIDE_HINT
+        what, hint = f"an access {_distance(record, buffer)}", OUTSIDE_HINT
     return Crash(
         what=what,
         hint=hint,
         buffer=buffer,
         place=source_place(record, built),
-        kernel=_text(record, "kernel"),
+        kernel=text_of(record, "kernel"),
         in_kernel=in_kernel,
         bad_access=bad_access,
         wrote_input=in_kernel and message == "a read-only input was written",
@@ -184,9 +166,15 @@ def _from_stack(number: int, stack: str, built: Built) -> Crash:
     )
 
 
-def _text(record: dict[str, Any], key: str) -> str:
+def text_of(record: Mapping[str, Any], key: str) -> str:
+    """Return the text under a key of a worker's record, cut to a readable length; "" if none."""
     value = record.get(key)
     return _clip(value) if isinstance(value, str) else ""
+
+
+def last_record(outcome: Outcome, kind: str) -> dict[str, Any] | None:
+    """Return the worker's last record of a kind, None if there is none."""
+    return next((one for one in reversed(outcome.records) if one.get("record") == kind), None)
 
 
 def _clip(text: str) -> str:

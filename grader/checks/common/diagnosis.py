@@ -13,13 +13,11 @@ from typing import Any
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.crash import OUTSIDE_HINT, Crash, explain_crash, source_place
-from grader.checks.common.python_hints import advice
+from grader.checks.common.crash import Crash, explain_crash, last_record, source_place, text_of
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
+from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device
-
-_CHARACTERS_SHOWN = 500
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same process"
 LOOP_HINT = "look for a loop that never ends, or runs far longer than the sizes require"
@@ -27,44 +25,6 @@ _LEFTOVER_HINT = "end every thread and process that you start before the functio
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
 
-# The cudaError_t values that a submission can cause, with the runtime's messages.
-_CUDA_ERRORS = {
-    1: "invalid argument",
-    2: "out of memory",
-    7: "too many resources requested for launch",
-    9: "invalid configuration argument",
-    12: "invalid pitch argument",
-    13: "invalid symbol",
-    17: "invalid device pointer",
-    21: "invalid memcpy direction",
-    98: "invalid device function",
-    209: "no kernel image for this GPU",
-    700: "an illegal memory access was encountered",
-    701: "too many resources requested for launch",
-    702: "the launch timed out",
-    710: "device-side assert triggered",
-    714: "hardware stack error",
-    712: "host memory is registered already",
-    713: "host memory is not registered",
-    715: "an illegal instruction was encountered",
-    716: "misaligned address",
-    717: "operation not supported on this address space",
-    718: "invalid program counter",
-    719: "unspecified launch failure",
-}
-_CUDA_HINTS = {
-    1: "check the launch (at most 1024 threads per block; more than 48 KiB of dynamic shared "
-    "memory needs cudaFuncSetAttribute) and the arguments of CUDA calls",
-    2: "free what is allocated (cudaFree) before the function returns",
-    7: "use fewer threads per block, or fewer registers or less shared memory",
-    9: "check grid and block: every dimension at least 1, and at most 1024 threads per block",
-    21: "the grader's arrays are in device memory already: pass their pointers to the kernel, "
-    "without a copy",
-    12: "a pitch is the distance from row to row in bytes, and a row must not be longer",
-    700: OUTSIDE_HINT,
-    701: "use fewer threads per block, or fewer registers or less shared memory",
-    716: "a vector type such as float4 needs an address that is a multiple of its size",
-}
 _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _ASSERTION = 710
 
@@ -101,31 +61,14 @@ def explain(
     """Explain an outcome other than done; `case` is named if it is given."""
     subject = phase.subject(built, case)
     match outcome.status:
-        case Status.TIME_LIMIT:
-            return _time_limit(subject, limits, phase)
+        case Status.TIME_LIMIT if phase is Phase.BETWEEN_CALLS:
+            message = f"{subject} blocked the grader"
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=_LEFTOVER_HINT)
         case Status.OUTPUT_LIMIT if outcome.detail:
             return Diagnosis(
                 Verdict.OUTPUT_LIMIT,
                 f"{subject} {outcome.detail}",
                 hint="write to the output only, and on no descriptor that you did not open",
-            )
-        case Status.OUTPUT_LIMIT:
-            return Diagnosis(
-                Verdict.OUTPUT_LIMIT,
-                f"{subject} printed more than {limits.output_kib} KiB",
-                hint="remove the printing",
-            )
-        case Status.MEMORY_LIMIT:
-            return Diagnosis(
-                Verdict.MEMORY_LIMIT,
-                f"{subject} used more than {limits.memory_mib} MiB of memory",
-                hint="look for an allocation in a loop",
-            )
-        case Status.PROCESS_LIMIT:
-            return Diagnosis(
-                Verdict.RUNTIME_ERROR,
-                f"{subject} started too many processes",
-                hint="do not start processes: a kernel needs none",
             )
         case Status.STRAY_ANSWER:
             return Diagnosis(
@@ -137,60 +80,76 @@ def explain(
             return _cuda_error(outcome, built, subject)
         case Status.EXCEPTION | Status.LOAD_FAILED:
             return _reported_failure(outcome, built, limits, phase, subject)
-    return _process_end(outcome, built, phase, subject)
+    limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
+    exceeded = exceeded_limit(outcome.status, subject, limits, limit_s)
+    return exceeded or _process_end(outcome, built, phase, subject)
 
 
-def _time_limit(subject: str, limits: Limits, phase: Phase) -> Diagnosis:
-    if phase is Phase.BETWEEN_CALLS:
-        message, hint = f"{subject} blocked the grader", _LEFTOVER_HINT
-    else:
-        limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
-        message = f"{subject} did not end within {limit_s:g} s"
-        hint = LOOP_HINT
-    return Diagnosis(Verdict.TIME_LIMIT, message, hint=hint)
+def exceeded_limit(
+    status: Status | None, subject: str, limits: Limits, limit_s: float
+) -> Diagnosis | None:
+    """Return the diagnosis of a program that exceeded a limit, None if it exceeded none."""
+    match status:
+        case Status.TIME_LIMIT:
+            verdict, what, hint = Verdict.TIME_LIMIT, f"did not end within {limit_s:g} s", LOOP_HINT
+        case Status.OUTPUT_LIMIT:
+            verdict, what = Verdict.OUTPUT_LIMIT, f"printed more than {limits.output_kib} KiB"
+            hint = "remove the printing"
+        case Status.MEMORY_LIMIT:
+            verdict, what = (
+                Verdict.MEMORY_LIMIT,
+                f"used more than {limits.memory_mib} MiB of memory",
+            )
+            hint = "look for an allocation in a loop"
+        case Status.PROCESS_LIMIT:
+            verdict, what = Verdict.RUNTIME_ERROR, "started too many processes"
+            hint = "do not start processes: none is needed"
+        case _:
+            return None
+    return Diagnosis(verdict, f"{subject} {what}", hint=hint)
 
 
 def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
     code = outcome.code
     if code == _ASSERTION:
-        record = _last(outcome, "assertion")
+        record = last_record(outcome, "assertion")
         if record is not None:
             return Diagnosis(
                 Verdict.RUNTIME_ERROR,
-                f"{subject}: the assertion `{_text(record, 'expression')}` failed"
-                f"{_in_kernel(_text(record, 'kernel'))}{_at(_place_of(record, built))}",
+                f"{subject}: the assertion `{text_of(record, 'expression')}` failed"
+                f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
-    meaning = _CUDA_ERRORS.get(code, "see the CUDA documentation")
+    meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",
-        hint=_CUDA_HINTS.get(code, ""),
+        hint=hints("cuda_error_hint").get(str(code), ""),
     )
 
 
 def _reported_failure(
     outcome: Outcome, built: Built, limits: Limits, phase: Phase, subject: str
 ) -> Diagnosis:
-    closed = _last(outcome, "gpu")
+    closed = last_record(outcome, "gpu")
     if closed is not None and outcome.status is Status.LOAD_FAILED:
-        return _no_gpu(_text(closed, "message"), built)
-    limit = _last(outcome, "not_measured")
+        return _no_gpu(text_of(closed, "message"), built)
+    limit = last_record(outcome, "not_measured")
     if limit is not None:
         return _not_executed(limit, built, limits, subject)
-    raised = _last(outcome, "exception")
+    raised = last_record(outcome, "exception")
     if raised is not None:
         return _exception(raised, built, phase, subject)
-    bad_entry = _last(outcome, "entry")
+    bad_entry = last_record(outcome, "entry")
     if bad_entry is not None:
-        return _bad_entry(_text(bad_entry, "problem"), built)
+        return _bad_entry(text_of(bad_entry, "problem"), built)
     if outcome.status is Status.EXCEPTION:
         return Diagnosis(
             Verdict.RUNTIME_ERROR,
             f"{subject} raised an exception and closed the pipe that would have reported it",
             hint="close no descriptor that you did not open",
         )
-    record = _last(outcome, "load")
-    text = _text(record, "message") if record else ""
+    record = last_record(outcome, "load")
+    text = text_of(record, "message") if record else ""
     return _unloadable(text, built)
 
 
@@ -216,7 +175,7 @@ def _not_executed(record: dict[str, Any], built: Built, limits: Limits, subject:
         )
     return Diagnosis(
         Verdict.NOT_MEASURED,
-        f"{place}: {_text(record, 'message')}",
+        f"{place}: {text_of(record, 'message')}",
         hint="grade it on a machine with a GPU",
     )
 
@@ -231,7 +190,7 @@ _IMPORT_ERRORS = frozenset(
 
 
 def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str) -> Diagnosis:
-    kind, text = _text(record, "type"), _text(record, "message")
+    kind, text = text_of(record, "type"), text_of(record, "message")
     place = _at(_place_of(record, built))
     if kind == "SystemExit":
         return Diagnosis(
@@ -240,7 +199,7 @@ def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str)
             hint=_EXIT_HINT,
         )
     compiling = kind in _COMPILE_ERRORS or (phase is Phase.LOADING and kind in _IMPORT_ERRORS)
-    hint = advice(text, gpu=built.device is Device.CUDA)
+    hint = python_hint(text, gpu=built.device is Device.CUDA)
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put all code into it, and import installed packages"
     if kind in _COMPILE_ERRORS and text:
@@ -251,6 +210,13 @@ def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str)
         f"{subject} raised {f'{kind}: {text}' if text else kind}{place}",
         hint=hint,
     )
+
+
+def python_hint(message: str, *, gpu: bool) -> str:
+    """Return a hint for an exception's message, "" if there is none; `gpu`: raised on a GPU."""
+    if gpu:
+        return matching_hint(message, "python")
+    return matching_hint(message, "python_without_gpu", "python", "python_without_gpu_last")
 
 
 def _bad_entry(problem: str, built: Built) -> Diagnosis:
@@ -339,15 +305,3 @@ def _at(place: str) -> str:
 
 def _in_kernel(name: str) -> str:
     return f" in the kernel {name}" if name else ""
-
-
-def _last(outcome: Outcome, kind: str) -> dict[str, Any] | None:
-    return next(
-        (record for record in reversed(outcome.records) if record.get("record") == kind), None
-    )
-
-
-def _text(record: dict[str, Any], key: str) -> str:
-    value = record.get(key)
-    text = value.strip() if isinstance(value, str) else ""
-    return text if len(text) <= _CHARACTERS_SHOWN else text[:_CHARACTERS_SHOWN] + " …"

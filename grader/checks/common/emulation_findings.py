@@ -2,100 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import PurePath
+from typing import Any, Literal
 
-from grader.checks.common.findings import INPUT_HINT, MASK_HINT, hint
+from grader.build.artifact import Built
+from grader.checks.common.findings import hint
 from grader.checks.common.source_lines import locator
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
-from grader.emulation.cuda_cpp.report import Report as HostReport
-from grader.emulation.cuda_cpp.report import read_report
+from grader.emulation.cuda_cpp.report import Report, read_report
 from grader.report.evidence import Finding
+from grader.text.hints import hints
 
 TOOL = "host device"
 _SPACES: dict[str, Literal["global", "shared"]] = {"global": "global", "shared": "shared"}
 _INPUT_WRITTEN = "a read-only input is written"
-_NEGATIVE_HINT = "the index is negative: guard the lower end as well, as in `if (i >= 1)`"
-# Hints by message, where the hint for the kind of finding would mislead.
+# By message, where the hint for the kind of finding would mislead.
 _HINTS = {
-    _INPUT_WRITTEN: INPUT_HINT,
-    "a copy writes to a read-only input": INPUT_HINT,
-    "host memory is accessed in a kernel": "a kernel can follow pointers to device memory only: "
-    "copy what it needs with cudaMemcpy first",
-    "the access is outside its shared variable": "an index leaves the shared array; one declared "
-    "`extern __shared__` has as many bytes as the launch gives it: <<<blocks, threads, bytes>>>",
-    "the access is past the end of a device variable": "an index leaves the array: compare it "
-    "with the array's length",
-    "a null pointer is dereferenced": "the pointer was never set, or its allocation failed: check "
-    "what cudaMalloc returned and which pointers the launch passes",
-    "freed memory is accessed": "cudaFree is called too early, or the pointer is from an earlier "
-    "call",
-    "an array index is outside the array": "an index leaves the array: compare it with the "
-    "array's length",
-    "the access begins before its buffer": _NEGATIVE_HINT,
-    "a host variable is accessed in a kernel": "pass it to the kernel as an argument, or declare "
-    "it `__device__` or `__constant__`",
-    "a copy is given the host's address of a device variable": "`&x` of a `__device__` variable "
-    "is no device address: use cudaMemcpyToSymbol, cudaMemcpyFromSymbol or cudaGetSymbolAddress",
-    "a shuffle reads a lane that does not take part": MASK_HINT,
-    "lanes named by the mask of a warp function wait elsewhere": MASK_HINT,
-    "the calling lane is not in the mask of a warp function": MASK_HINT,
-    "threads of one warp access one location without __syncwarp between": "a warp's threads need "
-    "not run in step: put `__syncwarp()` between the write and the read, or use shuffles",
-    "different blocks access one location, and nothing orders blocks": "blocks run in any order: "
-    "use an atomic operation, or a second kernel launch",
-    "host code accesses freed memory": "cudaFree is called too early, or the pointer is from an "
-    "earlier call",
-    "host code accesses device memory": "a device pointer can be dereferenced in a kernel only: "
-    "copy with cudaMemcpy",
+    message: hints("finding").get(text, text) for message, text in hints("emulated_finding").items()
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRun:
-    """The report of one checked run; `accesses` and `copied_bytes` show whether it did any work.
+def read_run(
+    records: Sequence[Mapping[str, Any]], built: Built, text: str
+) -> tuple[tuple[Finding, ...], Report]:
+    """Read a worker's records about a checked build; `text` is the rewritten source file.
 
-    Host code got `host_read_bytes` of device-accessible memory, and put `host_wrote_bytes` there.
+    Raises ValueError if the runtime cannot have written a record, so the submission forged it.
     """
-
-    findings: tuple[Finding, ...]
-    accesses: int
-    launches: int
-    copied_bytes: int
-    host_read_bytes: int
-    host_wrote_bytes: int
-    unsupported: tuple[str, ...]
-    complete: bool
+    with untrusted_records():
+        report = read_emulation(records, built, text)
+        return tuple(_finding(found, built.file) for found in report.findings), report
 
 
-def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostRun:
-    """Read the lines of a worker's report; `text` is the rewritten source file.
+def read_emulation(records: Sequence[Mapping[str, Any]], built: Built, text: str) -> Report:
+    """Return the emulation's own form of the report; call it in `untrusted_records`."""
+    lines = "\n".join(json.dumps(record) for record in records)
+    sources = {PurePath(built.file).name: text}
+    return read_report(lines, locate=locator(built.path, built.file), sources=sources)
 
-    Raises ValueError if the runtime cannot have written a line, so the submission forged it.
-    """
+
+@contextmanager
+def untrusted_records() -> Iterator[None]:
+    """Raise ValueError for what a forged record raises in the block."""
     try:
-        report: HostReport = read_report(
-            "\n".join(lines), locate=locator(library, file), sources={Path(file).name: text}
-        )
-        findings = tuple(_finding(found, file) for found in report.findings)
+        yield
     except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"not a record of the host runtime: {error}") from error
-    return HostRun(
-        findings=findings,
-        accesses=report.accesses,
-        launches=report.launches,
-        copied_bytes=report.copied_bytes,
-        host_read_bytes=report.host_read_bytes,
-        host_wrote_bytes=report.host_wrote_bytes,
-        unsupported=report.unsupported,
-        complete=report.complete,
-    )
+        raise ValueError(f"not a record of the grader's own: {error}") from error
 
 
 def _finding(found: HostFinding, file: str) -> Finding:
-    race = found.kind == "race"
     return Finding(
         kind=found.kind,
         # No memory error on a GPU; the correctness check reports the changed input.
@@ -118,7 +76,7 @@ def _finding(found: HostFinding, file: str) -> Finding:
         elements=found.elements,
         block_size=found.block_size,
         other_thread=found.other_thread,
-        other_access=_access(found.other_write) if race else None,
+        other_access=_access(found.other_write) if found.kind == "race" else None,
     )
 
 
@@ -130,5 +88,5 @@ def _access(write: bool | None) -> Literal["read", "write"] | None:
 
 def _hint(found: HostFinding) -> str:
     if found.kind == "out_of_bounds" and found.element is not None and found.element < 0:
-        return _NEGATIVE_HINT
+        return _HINTS["the access begins before its buffer"]
     return _HINTS.get(found.message) or hint(found.kind)

@@ -11,30 +11,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from grader.report.evidence import Finding, FindingKind
+from grader.text.hints import hints
 
 SHOWN = 10
+_HINTS = hints("finding")
 # For writes to an input, which are no memory error on a GPU.
-INPUT_HINT = "inputs are read-only: write to the output"
+INPUT_HINT = _HINTS["input"]
 # For findings of the kind `barrier` within one warp, which do not involve `__syncthreads()`.
-MASK_HINT = (
-    "the mask of a `__shfl_…_sync` or `__syncwarp` must contain exactly the lanes that execute it, "
-    "and a shuffle may read from these lanes only"
-)
-
-_HINTS: dict[FindingKind, str] = {
-    "out_of_bounds": "the last block has threads past the end: guard the access, "
-    "as in `if (i < n)` or with a mask",
-    "misaligned": "a vector access such as float4 needs an address that is a multiple of its size",
-    "race": "two threads use one element without order between them: a barrier "
-    "(`__syncthreads()`) is missing, or an atomic operation",
-    "uninitialized": "memory is read before anything was written to it: initialise it, "
-    "or look for a missing barrier",
-    "barrier": "all threads of a block must come to the same `__syncthreads()`: "
-    "not inside an `if` that only some of them take",
-    "leak": "every call leaves more behind: each `cudaMalloc` needs its `cudaFree`, "
-    "unless its memory is kept for the next call",
-    "invalid_copy": "check the size in bytes, the direction and both pointers of the copy",
-}
+MASK_HINT = _HINTS["mask"]
 
 
 def hint(kind: FindingKind) -> str:

@@ -30,9 +30,9 @@ class ToolOutcome:
     `records` are the worker's untrusted records, each with the name of its `case`.
     """
 
-    failure: Diagnosis | None
-    wrong: bool
-    records: tuple[dict[str, Any], ...]
+    failure: Diagnosis | None = None
+    wrong: bool = False
+    records: tuple[dict[str, Any], ...] = ()
 
 
 def run_under_tool(
@@ -48,7 +48,7 @@ def run_under_tool(
     records = list(loaded.records)
     if not loaded.done:
         failure = explain(loaded, setup.built, limits, Phase.LOADING)
-        return ToolOutcome(failure=failure, wrong=False, records=tuple(records))
+        return ToolOutcome(failure=failure, records=tuple(records))
     wrong = False
     for case, data in cases:
         case_run = CaseRun(setup, case, data)
@@ -62,7 +62,7 @@ def run_under_tool(
         if not outcome.done:
             failure = explain(outcome, setup.built, limits, phase, case=case.name)
             return ToolOutcome(failure=failure, wrong=wrong, records=tuple(records))
-    return ToolOutcome(failure=None, wrong=wrong, records=tuple(records))
+    return ToolOutcome(wrong=wrong, records=tuple(records))
 
 
 def _call(

@@ -18,7 +18,6 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
     """Runs all cases and compares the outputs."""
 
     name = CheckName.CORRECTNESS
-    evidence = CorrectnessEvidence
     cost = Cost.CASES
     needs_correct = False
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -32,14 +32,15 @@ from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
-from grader.judge.error_map import error_map
+from grader.judge.error_map import error_map, keep_one_map
 from grader.judge.error_pattern import TORN, PatternInput, count_unwritten_bytes, describe
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
 from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
-from grader.report.evidence import CaseResult, CorrectnessEvidence, ErrorMap
+from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
+from grader.text.hints import matching_hint
 from grader.vocabulary import Language, Visibility
 
 _CRASHES_ALLOWED = 2
@@ -51,9 +52,6 @@ _NONDETERMINISTIC_HINT = (
 _MASK_HINT = (
     "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
 )
-# Elements of a case that is drawn, if there is one.
-_ENOUGH_FOR_A_MAP = 256
-_NARROW = 16  # cells
 # How long processes that a call left behind get to write to the outputs.
 _LEFTOVER_PROCESS_S = 0.03
 
@@ -96,20 +94,20 @@ def check_correctness(
             if loaded.done:
                 judged = _CaseRun(setup, session, case, data(case), on_record, limits).judge()
             else:
-                judged = _failed(explain(loaded, setup.built, limits, Phase.LOADING))
+                judged = _result(case, explain(loaded, setup.built, limits, Phase.LOADING))
                 crashes += [judged.verdict] * _CRASHES_ALLOWED  # loading would fail again
             if judged.verdict in _CRASHES:
                 crashes.append(judged.verdict)
             if judged.verdict is Verdict.TIME_LIMIT:
                 whole = setup.assignment.limits
                 limits = replace(whole, call_s=_TIME_SHARE_AFTER_TIMEOUT * whole.call_s)
-            results.append(_result(case, judged, time.monotonic() - started_s))
+            results.append(replace(judged, wall_s=time.monotonic() - started_s))
             advance(case.name)
     finally:
         _end(session, visibility, outputs)
     tolerance = setup.assignment.tolerances[setup.built.language]
     return CorrectnessEvidence(
-        cases=_one_map(results),
+        cases=keep_one_map(results),
         cases_total=len(cases),
         atol=tolerance.atol,
         rtol=tolerance.rtol,
@@ -146,78 +144,26 @@ _CRASHES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judgement:
-    verdict: Verdict
-    message: str
-    hint: str = ""
-    comparison: Comparison | None = None
-    pattern: str | None = None
-    elements: int = 0
-    mismatched: int = 0
-    error_map: ErrorMap | None = None
-
-
-def _failed(diagnosis: Diagnosis) -> _Judgement:
-    return _Judgement(verdict=diagnosis.verdict, message=diagnosis.message, hint=diagnosis.hint)
-
-
 def _not_run(case: Case, crashes: Sequence[Verdict]) -> CaseResult:
     """Return the result of a case that is not run.
 
     Its points are pending, not lost, if the earlier cases could not be measured either.
     """
-    failed = any(verdict is not Verdict.NOT_MEASURED for verdict in crashes)
-    why = "the submission failed in earlier cases" if failed else "see the earlier cases"
+    if all(verdict is Verdict.NOT_MEASURED for verdict in crashes):
+        return _result(case, Diagnosis(Verdict.NOT_MEASURED, "not run: see the earlier cases"))
+    message = "not run: the submission failed in earlier cases"
+    return _result(case, Diagnosis(Verdict.SKIPPED, message))
+
+
+def _result(case: Case, diagnosis: Diagnosis) -> CaseResult:
+    """Return the result of a case, without the figures of a comparison."""
     return CaseResult(
         name=case.name,
         visibility=case.visibility,
         sizes=dict(case.sizes),
-        verdict=Verdict.SKIPPED if failed else Verdict.NOT_MEASURED,
-        message=f"not run: {why}",
-    )
-
-
-def _result(case: Case, judged: _Judgement, wall_s: float) -> CaseResult:
-    comparison = judged.comparison
-    return CaseResult(
-        name=case.name,
-        visibility=case.visibility,
-        sizes=dict(case.sizes),
-        verdict=judged.verdict,
-        message=judged.message,
-        hint=judged.hint,
-        elements=judged.elements,
-        mismatched=judged.mismatched,
-        mismatches=comparison.mismatches() if comparison else (),
-        pattern=judged.pattern,
-        max_error=comparison.max_error if comparison else None,
-        wall_s=wall_s,
-        error_map=judged.error_map,
-    )
-
-
-def _one_map(results: Sequence[CaseResult]) -> tuple[CaseResult, ...]:
-    """Return the results; of the wrong cases of each visibility one keeps its error map.
-
-    It is the smallest with enough elements to show a pattern, of matrices one that is not narrow.
-    """
-    best: dict[Visibility, CaseResult] = {}
-
-    def rank(result: CaseResult) -> tuple[bool, bool, int]:
-        small = result.elements < _ENOUGH_FOR_A_MAP
-        cells = result.error_map.cells if result.error_map else ()
-        narrow = len(result.error_map.shape) > 1 if result.error_map else False
-        narrow = narrow and min(len(cells), *map(len, cells)) < _NARROW
-        return small, narrow, -result.elements if small else result.elements
-
-    for result in results:
-        before = best.get(result.visibility)
-        if result.error_map and (before is None or rank(result) < rank(before)):
-            best[result.visibility] = result
-    return tuple(
-        result if result is best.get(result.visibility) else replace(result, error_map=None)
-        for result in results
+        verdict=diagnosis.verdict,
+        message=diagnosis.message,
+        hint=diagnosis.hint,
     )
 
 
@@ -237,50 +183,48 @@ class _CaseRun:
         self._on_record = on_record
         self._limits = limits
         self._session = session
+        self._case = case
         self._case_run = CaseRun(setup, case, data)
         self._data = data
         self._returned = False  # True if the entry returned a value, which is ignored
         self._nondeterministic = False  # True if the second call gave other values
 
-    def judge(self) -> _Judgement:
+    def judge(self) -> CaseResult:
         """Judge the case; report it if the submission holds all of the GPU's memory."""
         try:
             return self._attach_and_call()
         except GpuOutOfMemoryError as error:
-            return _failed(self._case_run.out_of_memory(self._session, error))
+            return _result(self._case, self._case_run.out_of_memory(self._session, error))
 
-    def _attach_and_call(self) -> _Judgement:
+    def _attach_and_call(self) -> CaseResult:
         """Attach the buffers, judge the case, and detach them."""
         with self._case_run.buffers() as buffers:
             attached = self._session.attach(buffers)
             if not attached.done:
-                return self._failure(attached, Phase.BETWEEN_CALLS)
+                return _result(self._case, self._failure(attached, Phase.BETWEEN_CALLS))
             judged = self._judge(buffers)
             if not self._session.alive:
                 return judged
             detached = self._session.detach()
         stray = detached.status is Status.STRAY_ANSWER
         if stray or (judged.verdict is Verdict.ACCEPTED and not detached.done):
-            return self._failure(detached, Phase.BETWEEN_CALLS)
+            return _result(self._case, self._failure(detached, Phase.BETWEEN_CALLS))
         return judged
 
-    def _failure(self, outcome: Outcome, phase: Phase) -> _Judgement:
+    def _failure(self, outcome: Outcome, phase: Phase) -> Diagnosis:
         diagnosis = explain(outcome, self._setup.built, self._limits, phase)
         usual_s = self._setup.assignment.limits.call_s
         timed_out = diagnosis.verdict is Verdict.TIME_LIMIT and phase is Phase.CALLING
         if timed_out and self._limits.call_s < usual_s:
-            note = (
-                f"{diagnosis.message} (reduced from {usual_s:g} s because an earlier call did not "
-                "end)"
-            )
-            diagnosis = replace(diagnosis, message=note)
-        return _failed(diagnosis)
+            note = f" (reduced from {usual_s:g} s because an earlier call did not end)"
+            return replace(diagnosis, message=diagnosis.message + note)
+        return diagnosis
 
-    def _judge(self, buffers: list[Buffer]) -> _Judgement:
+    def _judge(self, buffers: list[Buffer]) -> CaseResult:
         """Call, snapshot, compare."""
-        judged, snapshots = self._call_once(buffers, poison=0)
-        if judged is not None:
-            return judged
+        failure, snapshots = self._call_once(buffers, poison=0)
+        if failure is not None:
+            return _result(self._case, failure)
         comparisons = self._case_run.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
         elements = sum(c.wrong.numel() for c in comparisons)
@@ -288,29 +232,31 @@ class _CaseRun:
             time.sleep(_LEFTOVER_PROCESS_S)
         written_late = self._written_late(buffers, snapshots)
         if written_late is not None:
-            return written_late
+            return _result(self._case, written_late)
         if wrong is None:
-            return _Judgement(verdict=Verdict.ACCEPTED, message="right", elements=elements)
-        unwritten_bytes = self._unwritten_bytes(buffers, wrong, snapshots)
+            right = _result(self._case, Diagnosis(Verdict.ACCEPTED, "right"))
+            return replace(right, elements=elements)
         given = PatternInput(
             comparison=wrong,
             inputs=self._data.inputs,
-            unwritten_bytes=unwritten_bytes,
+            unwritten_bytes=self._unwritten_bytes(buffers, wrong, snapshots),
             tolerance=self._case_run.tolerance,
         )
         pattern = describe(given)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
-        return _Judgement(
-            verdict=Verdict.WRONG_ANSWER,
-            message=f"{mismatched} of {elements} elements{of} {verb} wrong"
-            + (f": {pattern}" if pattern else ""),
-            hint=self._hint(pattern or "", wrong.output),
-            comparison=wrong,
-            pattern=pattern,
+        message = f"{mismatched} of {elements} elements{of} {verb} wrong"
+        if pattern:
+            message += f": {pattern}"
+        hint = self._hint(pattern or "", wrong.output)
+        return replace(
+            _result(self._case, Diagnosis(Verdict.WRONG_ANSWER, message, hint=hint)),
             elements=elements,
             mismatched=mismatched,
+            mismatches=wrong.mismatches(),
+            pattern=pattern,
+            max_error=wrong.max_error,
             error_map=error_map(wrong, given.unwritten),
         )
 
@@ -319,19 +265,15 @@ class _CaseRun:
         entry = self._setup.built.entry
         if pattern == "nothing was ever written" and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
-        if pattern == "nothing was ever written":
-            return "is the kernel launched, and does it store its result?"
-        if "never written" in pattern:
-            return "do the launched blocks cover all elements, including the last, partial block?"
-        if "not a number" in pattern:
-            return "look for 0/0, infinity - infinity, or memory read before it was written"
         if TORN in pattern:
             return "sizes, offsets and pitches of copies count bytes: n * sizeof(float)"
-        return _NONDETERMINISTIC_HINT if self._nondeterministic else ""
+        return matching_hint(pattern, "pattern") or (
+            _NONDETERMINISTIC_HINT if self._nondeterministic else ""
+        )
 
     def _call_once(
         self, buffers: list[Buffer], *, poison: int
-    ) -> tuple[_Judgement | None, dict[str, torch.Tensor]]:
+    ) -> tuple[Diagnosis | None, dict[str, torch.Tensor]]:
         """Fill, call, take snapshots; return the failure (None if there is none) and snapshots."""
         self._case_run.fill(buffers, poison=poison)
         outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
@@ -343,35 +285,32 @@ class _CaseRun:
             buffers, self._setup.built.language
         )
         if violation is not None:
-            return _failed(violation), snapshots
+            return violation, snapshots
         if not outcome.done:
             return self._failure(outcome, Phase.CALLING), snapshots
         return self._changed_input(buffers), snapshots
 
-    def _changed_input(self, buffers: list[Buffer]) -> _Judgement | None:
+    def _changed_input(self, buffers: list[Buffer]) -> Diagnosis | None:
         for buffer in buffers:
             if buffer.role.written:
                 continue
             given = self._data.inputs[buffer.name].contiguous().view(-1).view(torch.uint8)
             if not torch.equal(buffer.data_bytes.cpu(), given):
-                return _Judgement(
-                    verdict=Verdict.WRONG_ANSWER,
-                    message=f"the input `{buffer.name}` was changed",
-                    hint=INPUT_HINT,
-                )
+                message = f"the input `{buffer.name}` was changed"
+                return Diagnosis(Verdict.WRONG_ANSWER, message, hint=INPUT_HINT)
         return None
 
     def _written_late(
         self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]
-    ) -> _Judgement | None:
+    ) -> Diagnosis | None:
         """Return a failure if an output has changed since the call ended."""
         for buffer in buffers:
             if buffer.role.written and not torch.equal(
                 buffer.data_bytes.cpu(), snapshots[buffer.name].view(-1).view(torch.uint8)
             ):
-                return _Judgement(
-                    verdict=Verdict.TAMPERED,
-                    message=f"`{buffer.name}` was written to after the call had ended",
+                return Diagnosis(
+                    Verdict.TAMPERED,
+                    f"`{buffer.name}` was written to after the call had ended",
                     hint="end every thread and process that you start before the function returns",
                 )
         return None
@@ -379,19 +318,18 @@ class _CaseRun:
     def _unwritten_bytes(
         self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
     ) -> torch.Tensor:
-        """Call again with another poison; return for each element the bytes never written."""
+        """Call again with another poison; return for each element how many bytes are unwritten."""
         unwritten = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
         buffer = next(b for b in buffers if b.name == wrong.output)
-        if buffer.role.read:
-            return unwritten
-        failed, again = self._call_once(buffers, poison=1)
-        if failed is None:
-            one, other = first[wrong.output], again[wrong.output]
-            poisons = self._case_run.poisons[wrong.output]
-            unwritten = count_unwritten_bytes(one, other, poisons)
-            like = one.double() if one.dtype.is_floating_point else one.long()
-            same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
-            self._nondeterministic = not bool(same.all())
+        if not buffer.role.read:
+            failed, again = self._call_once(buffers, poison=1)
+            if failed is None:
+                one, other = first[wrong.output], again[wrong.output]
+                poisons = self._case_run.poisons[wrong.output]
+                unwritten = count_unwritten_bytes(one, other, poisons)
+                like = one.double() if one.dtype.is_floating_point else one.long()
+                same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
+                self._nondeterministic = not bool(same.all())
         return unwritten
 
 

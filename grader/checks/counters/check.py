@@ -17,7 +17,6 @@ class CountersCheck(Check[CountersEvidence]):
     """Counts memory accesses and compares them with the assignment's bounds."""
 
     name = CheckName.COUNTERS
-    evidence = CountersEvidence
     cost = Cost.COUNTING
 
     def applies(self, context: CheckContext) -> bool:

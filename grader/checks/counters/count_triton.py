@@ -10,8 +10,6 @@ the compile gate does, for the same GPU on every machine, so that figures are th
 
 from __future__ import annotations
 
-import time
-
 from grader.build.compile_gate import gpu_code
 from grader.checks.check import CheckOutcome
 from grader.checks.common import executor_findings
@@ -19,7 +17,7 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.counters import messages
-from grader.checks.counters.count import CounterScoring, counted_in, judge_run, unproven
+from grader.checks.counters.count import CounterScoring, judge_run, unproven
 from grader.checks.counters.totals import AccessCounts, read_triton
 from grader.judge.session import Session
 from grader.report.evidence import CountersEvidence
@@ -30,33 +28,27 @@ def check_triton_counters(
     setup: RunSetup, case: Prepared, scoring: CounterScoring
 ) -> CheckOutcome[CountersEvidence]:
     """Run a Triton submission on one case twice, with the compiler in between."""
-    started_s = time.monotonic()
     if scoring.scored and not scoring.most:
-        return counted_in(started_s, Diagnosis(Verdict.ACCEPTED, messages.NO_BOUNDS))
+        return CheckOutcome(diagnosis=Diagnosis(Verdict.ACCEPTED, messages.NO_BOUNDS))
     limits = setup.assignment.limits
     with Session(setup.built, limits, setup.server) as session:
         outcome = run_under_tool(setup, session, [case], limits)
     if outcome.failure is not None:
-        return counted_in(started_s, unproven(outcome.failure, scoring))
+        return unproven(outcome.failure, scoring)
     launches = [record for record in outcome.records if record.get("record") == "launch"]
     if not launches:
-        diagnosis = Diagnosis(Verdict.WRONG_ANSWER, messages.NO_LAUNCH)
-        return counted_in(started_s, unproven(diagnosis, scoring))
+        return unproven(Diagnosis(Verdict.WRONG_ANSWER, messages.NO_LAUNCH), scoring)
     code = gpu_code(launches)
     if code.folder is None:
-        diagnosis = Diagnosis(code.verdict, f"{setup.built.file}: {code.problem}")
-        return counted_in(started_s, unproven(diagnosis, scoring))
+        return unproven(Diagnosis(code.verdict, f"{setup.built.file}: {code.problem}"), scoring)
     with Session(setup.built, limits, setup.server, code=code.folder) as session:
         outcome = run_under_tool(setup, session, [case], limits)
     for record in outcome.records:
         if record.get("record") == "host_wrote" and outcome.failure is None:
             message = messages.HOST_WROTE.format(str(record.get("buffer"))[:100])
-            return counted_in(
-                started_s, unproven(Diagnosis(Verdict.WRONG_ANSWER, message), scoring)
-            )
+            return unproven(Diagnosis(Verdict.WRONG_ANSWER, message), scoring)
 
     def read() -> AccessCounts:
         return read_triton(outcome.records, setup.built.file)
 
-    judged = judge_run(setup, case[0], outcome, scoring, executor_findings.TOOL, read)
-    return counted_in(started_s, *judged)
+    return judge_run(setup, case[0], outcome, scoring, executor_findings.TOOL, read)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from grader.assignment.counter_bounds import FigureName
+from grader.checks.counters.totals import belongs
 from grader.report.evidence import CounterFigure, CounterLine, CountersEvidence
+from grader.text.hints import hints
 from grader.vocabulary import Language
 
 TAMPERED = "the submission wrote into the counters' report"
@@ -20,28 +22,6 @@ HOST_WROTE = (
 
 # A line with a higher ratio is named even if no bound is broken.
 _RATIO_SHOWN = 1.25
-_HINTS: dict[FigureName, str] = {
-    "load_sectors": "let neighbouring threads read neighbouring addresses: threadIdx.x goes with "
-    "the index that runs along a row of the array that is read",
-    "store_sectors": "let neighbouring threads write neighbouring addresses: threadIdx.x goes with "
-    "the index that runs along a row of the array that is written",
-    "shared_wavefronts": "the threads of a warp ask one bank for different words: change the "
-    "distance between them, as by a column of padding",
-    "traffic": "either the same elements come from global memory again and again (load a tile into "
-    "shared memory once, and use it many times), or a warp uses few of each sector's 32 bytes",
-}
-_BLOCK_HINT = (
-    "let the elements of a block, as `tl.arange` numbers them, {0} neighbouring addresses: along a "
-    "row of the array that is {1}. If they do, the compiler may be unable to prove it: a row or a "
-    "mask that ends at no multiple of 16 elements splits wide accesses"
-)
-_TRITON_HINTS: dict[FigureName, str] = {
-    **_HINTS,
-    "load_sectors": _BLOCK_HINT.format("read", "read"),
-    "store_sectors": _BLOCK_HINT.format("write", "written"),
-    "traffic": "either the same elements come from global memory again and again (let a program "
-    "load a larger tile once, and use it many times), or a warp uses few of each sector's 32 bytes",
-}
 
 
 def summary(evidence: CountersEvidence) -> str:
@@ -71,7 +51,7 @@ def broken_bound(
     figure: CounterFigure, lines: Iterable[CounterLine], language: Language, *, more: int
 ) -> tuple[str, str]:
     """Return message and hint for a figure beyond its bound; `more` counts the other ones."""
-    among = [line for line in lines if _belongs(line, figure.name)]
+    among = [line for line in lines if belongs(line, figure.name)]
     assert figure.ratio is not None and figure.allowed is not None and among
     if figure.name == "traffic":
         worst = max(among, key=lambda line: line.transactions)
@@ -87,8 +67,10 @@ def broken_bound(
         )
     place = worst.file if worst.line is None else f"{worst.file}:{worst.line}"
     others = f" (and {more} more broken)" if more else ""
-    hints = _TRITON_HINTS if language is Language.TRITON else _HINTS
-    return f"{place}: {what}{others}", hints[figure.name]
+    hint = hints("counter")[figure.name]
+    if language is Language.TRITON:
+        hint = hints("counter_triton").get(figure.name, hint)
+    return f"{place}: {what}{others}", hint
 
 
 _SUBJECTS: dict[FigureName, str] = {
@@ -112,17 +94,6 @@ def missing_accesses(launches: int, *, read: tuple[int, int], written: tuple[int
                 "kernels must do all of the work"
             )
     return ""
-
-
-def _belongs(line: CounterLine, name: FigureName) -> bool:
-    match name:
-        case "load_sectors":
-            return line.space == "global" and line.access == "load"
-        case "store_sectors":
-            return line.space == "global" and line.access == "store"
-        case "shared_wavefronts":
-            return line.space == "shared" and line.access != "atomic"
-    return line.space == "global"
 
 
 def _cost(line: CounterLine) -> str:

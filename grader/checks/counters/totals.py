@@ -6,16 +6,16 @@ runtime cannot have written was forged by the submission and raises ValueError.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from grader.checks.common.source_lines import locator
+from grader.assignment.counter_bounds import FigureName
+from grader.build.artifact import Built
+from grader.checks.common.emulation_findings import read_emulation, untrusted_records
 from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters, Request
-from grader.emulation.cuda_cpp.report import read_report
 from grader.report.evidence import CounterLine, WarpAccess
 
 _WARP = 32
@@ -39,29 +39,39 @@ class AccessCounts:
     complete: bool = True
     problem: str | None = None
 
-    def total(
-        self,
-        field: Literal["transactions", "least"],
-        space: str,
-        accesses: Iterable[str] = ("load", "store", "atomic"),
-    ) -> int:
-        """Return the sum of a field over the lines with these accesses in this memory space."""
-        return sum(
-            int(getattr(line, field))
-            for line in self.lines
-            if line.space == space and line.access in accesses
-        )
+    def sums(self, figure: FigureName) -> tuple[int, int]:
+        """Return what the accesses of a figure cost, and the least possible; traffic in sectors."""
+        counted = [line for line in self.lines if belongs(line, figure)]
+        return sum(line.transactions for line in counted), sum(line.least for line in counted)
 
     def moved_bytes(self, *accesses: str) -> int:
         """Return the bytes of all global-memory sectors that these accesses move."""
-        return self.total("transactions", "global", accesses) * SECTOR_BYTES
+        return SECTOR_BYTES * sum(
+            line.transactions
+            for line in self.lines
+            if line.space == "global" and line.access in accesses
+        )
+
+
+def belongs(line: CounterLine, figure: FigureName) -> bool:
+    """True if a figure counts the accesses of this line."""
+    space, accesses = _COUNTED[figure]
+    return line.space == space and line.access in accesses
+
+
+# The memory space of a figure, and the accesses to it that the figure counts.
+_COUNTED: dict[FigureName, tuple[str, tuple[str, ...]]] = {
+    "load_sectors": ("global", ("load",)),
+    "store_sectors": ("global", ("store",)),
+    "shared_wavefronts": ("shared", ("load", "store")),
+    "traffic": ("global", ("load", "store", "atomic")),
+}
 
 
 def read_host(
     call_records: Sequence[Mapping[str, Any]],
     records: Sequence[Mapping[str, Any]],
-    library: Path,
-    file: str,
+    built: Built,
     text: str,
 ) -> AccessCounts:
     """Read the records that the checked host build wrote about one call, all blocks counted.
@@ -74,21 +84,15 @@ def read_host(
     if max(summaries) > 1:
         raise ValueError("more than one summary")
     _check_records(records)
-    try:
-        report = read_report(
-            "\n".join(json.dumps(record) for record in records),
-            locate=locator(library, file),
-            sources={Path(file).name: text},
-        )
+    with untrusted_records():
+        report = read_emulation(records, built, text)
         found = [counted for kernel in report.kernels for counted in kernel.lines]
-        lines = tuple(_host_line(counted, file) for counted in found)
+        lines = tuple(_host_line(counted, built.file) for counted in found)
         warps = [
             _warp(line, counted.worst)
             for line, counted in zip(lines, found, strict=True)
             if counted.worst is not None
         ]
-    except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"not a record of the host runtime: {error}") from error
     problem = report.unsupported[0] if report.unsupported else None
     for kernel in report.kernels:
         if problem is None and (kernel.truncated or kernel.blocks != kernel.counted_blocks):

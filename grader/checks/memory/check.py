@@ -21,7 +21,6 @@ class MemoryCheck(Check[MemoryEvidence]):
     """Is memory used safely? Runs after a wrong answer as well, where it helps most."""
 
     name = CheckName.MEMORY
-    evidence = MemoryEvidence
 
     def prevented(self, context: CheckContext) -> CheckOutcome[MemoryEvidence] | None:
         """Skip a Triton kernel whose calls never end, as they would not end here either.
@@ -61,7 +60,7 @@ class MemoryCheck(Check[MemoryEvidence]):
             on_host = None
             if isinstance(checked, Checked):
                 host = context.setup(checked.built, private=False)
-                on_host = partial(host_result, host, checked.text, cases, _in_silence)
+                on_host = partial(host_result, host, checked.text, cases, lambda step: None)
             return [
                 check_gpu_memory(setup, tool, cases, context.advance, context.prestarted(), on_host)
             ]
@@ -70,14 +69,6 @@ class MemoryCheck(Check[MemoryEvidence]):
             return [check_triton_memory(setup, cases, context.advance)]
         checked = context.checked_build()
         if isinstance(checked, Rejected):
-            return [_without_tool(checked.verdict, checked.message)]
+            return [CheckOutcome(diagnosis=Diagnosis(checked.verdict, checked.message))]
         setup = context.setup(checked.built)
         return [check_host_memory(setup, checked.text, cases, context.advance)]
-
-
-def _in_silence(step: str) -> None:
-    """Report no step: the tools' steps are shown."""
-
-
-def _without_tool(verdict: Verdict, message: str) -> CheckOutcome[MemoryEvidence]:
-    return CheckOutcome(diagnosis=Diagnosis(verdict, message))

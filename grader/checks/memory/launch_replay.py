@@ -24,7 +24,7 @@ from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.tool_run import Prepared, ToolOutcome
 from grader.checks.memory import sanitizer, sanitizer_prestart
-from grader.checks.memory.sanitizer_result import Observed, tool_result
+from grader.checks.memory.sanitizer_result import run_tools, tool_result
 from grader.checks.memory.verdict import ToolResult
 from grader.errors import GraderError
 from grader.protocol.targets import Target
@@ -32,7 +32,6 @@ from grader.report.verdict import Verdict
 from grader.sandbox import scratch_dir, spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import toolchain
-from grader.system.retry import Pool
 from grader.system.toolchain import Tool
 
 _RECORDING_FD = 3  # of the program that replays
@@ -94,15 +93,7 @@ def replay_all(
     advance: Callable[[str], None],
 ) -> list[ToolResult]:
     """Replay under each of the tools, as many at once as there are cores."""
-
-    def run(name: str) -> ToolResult:
-        result = _replay(replay, setup, tool, name, cases)
-        advance(name)
-        return result
-
-    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
-    with Pool(most, thread_name_prefix="sanitizer") as pool:
-        return list(pool.map(run, sanitizer.TOOLS))
+    return run_tools(lambda name: _replay(replay, setup, tool, name, cases), advance)
 
 
 def _replay(
@@ -111,27 +102,25 @@ def _replay(
     started_s = time.monotonic()
     call_s = sanitizer_prestart.limits_under_tool(setup.assignment.limits).call_s
     wall_s = max(_LEAST_S, call_s * len(cases))
-    outcome = ToolOutcome(failure=None, wrong=False, records=())
+    outcome = ToolOutcome()
     with scratch_folder("grade-replay-") as folder:
         ended = _run(replay, tool, name, folder, wall_s)
         if ended.end is spawn.End.TIME_LIMIT:
             message = f"the launches of {setup.built.entry} did not end within {wall_s:g} s"
             failure = Diagnosis(Verdict.TIME_LIMIT, f"{message} under compute-sanitizer {name}")
-            outcome = replace(outcome, failure=failure)
+            outcome = ToolOutcome(failure=failure)
         result = tool_result(
             name,
-            Observed(
-                folder=folder,
-                file=setup.built.file,
-                copy=PurePath(setup.built.file).name,
-                locate=lambda _: {},
-                ended=ended,
-                outcome=outcome,
-                output="",
-                wall_s=time.monotonic() - started_s,
-            ),
+            folder,
+            file=setup.built.file,
+            copy=PurePath(setup.built.file).name,
+            locate=lambda _: {},
+            ended=ended,
+            outcome=outcome,
+            output="",
+            wall_s=time.monotonic() - started_s,
         )
-        fine = result.run.problem is None and not result.proves_fault
+        fine = result.problem is None and not result.proves_fault
         if name == _SAVES and fine and outcome.failure is None:
             wrong = not _outputs_right(folder, setup, cases)
             result = replace(result, outcome=replace(outcome, wrong=wrong))
@@ -145,36 +134,27 @@ def _run(replay: Replay, tool: Tool, name: str, folder: Path, wall_s: float) -> 
     words = [f"./{replay.program.name}", *([_OUTPUTS] if name == _SAVES else [])]
     recording = os.open(replay.recording, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        program = spawn.spawn(
-            [*command.command, *words],
+        return spawn.run(
+            [*command, *words],
             cwd=folder,
             environment=spawn.clean_environment(folder),
+            wall_s=wall_s,
             limits=spawn.Limits(memory_mib=sanitizer_prestart.MEMORY_MIB, report_s=_REPORT_S),
             descriptors={_RECORDING_FD: recording},
             gpu=True,
         )
     finally:
         os.close(recording)
-    try:
-        end = program.wait_for(None, time.monotonic() + wall_s)
-        assert end is not None  # there is no channel to become readable
-        return program.finish(end)
-    finally:
-        program.kill()
 
 
 def _outputs_right(folder: Path, setup: RunSetup, cases: Sequence[Prepared]) -> bool:
     """Compare the outputs that the replay has left, case after case."""
     signature, language = setup.assignment.signature, setup.built.language
-    written = [argument for argument in signature.arrays if argument.role.written]
-    expected_bytes = 0
-    sizes = []
-    for case, _ in cases:
-        for argument in written:
-            kind = signature.element_type(argument, language)
-            shape = signature.shape(argument, case.sizes)
-            sizes.append((kind, shape))
-            expected_bytes += kind.size * torch.Size(shape).numel()
+    expected_bytes = sum(
+        signature.array_bytes(array, case.sizes, language)
+        for case, _ in cases
+        for array in signature.outputs
+    )
     try:
         data = scratch_dir.read(folder / _OUTPUTS, max(1, expected_bytes))
     except OSError:
@@ -182,14 +162,13 @@ def _outputs_right(folder: Path, setup: RunSetup, cases: Sequence[Prepared]) -> 
     if len(data) != expected_bytes:
         return False
     whole, at = torch.frombuffer(bytearray(data or b"\0"), dtype=torch.uint8), 0
-    left = iter(sizes)
     for case, values in cases:
         snapshots = {}
-        for argument in written:
-            kind, shape = next(left)
-            size = kind.size * torch.Size(shape).numel()
-            content = whole[at : at + size].clone().view(getattr(torch, kind.word))
-            snapshots[argument.name], at = content.view(tuple(shape)), at + size
+        for array in signature.outputs:
+            end = at + signature.array_bytes(array, case.sizes, language)
+            kind = getattr(torch, signature.element_type(array, language).word)
+            shape = signature.shape(array, case.sizes)
+            snapshots[array.name], at = whole[at:end].clone().view(kind).view(shape), end
         if not all(one.accepted for one in CaseRun(setup, case, values).compare(snapshots)):
             return False
     return True

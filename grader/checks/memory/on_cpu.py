@@ -10,7 +10,6 @@ outputs in every case of the run, and accesses must have been counted. Findings 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,15 +18,18 @@ from grader.checks.check import CheckOutcome
 from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
-from grader.checks.common.emulation_findings import HostRun, read_run
+from grader.checks.common.emulation_findings import read_run
 from grader.checks.common.findings import hint
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.checks.memory.writers import small_writers
+from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
-from grader.report.evidence import Finding, MemoryEvidence, ToolRun, Writers
+from grader.report.evidence import Finding, MemoryEvidence
 from grader.vocabulary import Memory
 
+_TAMPERED = "the submission wrote into the memory checker's report"
+_NO_ACCESS = "no kernel accessed any memory in this run"
 _SCHEDULES = ("schedule=forward writers=1", "schedule=random seed=1")
 
 
@@ -76,38 +78,22 @@ def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
     limits = setup.assignment.limits
     with Session(setup.built, limits, None, host_settings=schedule) as session:
         outcome = run_under_tool(setup, session, cases, limits, calls=2)
-        output = session.output
-    tampered = unproven = problem = None
-    findings: tuple[Finding, ...] = ()
-    drawn: tuple[Writers, ...] = ()
+        result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
-        lines = [json.dumps(record) for record in outcome.records]
-        run = read_run(lines, setup.built.path, setup.built.file, text)
-        findings = run.findings
-        problem = run.unsupported[0] if run.unsupported else None
-        unproven = _unproven(setup, run)
+        findings, report = read_run(outcome.records, setup.built, text)
         sizes = {case.name: case.sizes for case, _ in cases}
-        drawn = small_writers(outcome.records, setup, sizes)
+        writers = small_writers(outcome.records, setup, sizes)
     except ValueError:
-        tampered = "the submission wrote into the memory checker's report"
-    tool = ToolRun(
-        tool=HOST_TOOL,
-        findings=sum(finding.count for finding in findings),
-        wall_s=round(time.monotonic() - started_s, 3),
-        problem=problem,
-    )
-    return ToolResult(
-        run=tool,
-        outcome=outcome,
-        findings=findings,
-        output=output,
-        unproven=unproven,
-        tampered=tampered,
-        writers=drawn,
-    )
+        result = replace(result, tampered=_TAMPERED)
+    else:
+        problem = report.unsupported[0] if report.unsupported else None
+        unproven = _unproven(setup, report)
+        result = replace(result, findings=findings, problem=problem, unproven=unproven)
+        result = replace(result, writers=writers)
+    return replace(result, wall_s=time.monotonic() - started_s)
 
 
-def _unproven(setup: RunSetup, run: HostRun) -> str | None:
+def _unproven(setup: RunSetup, run: Report) -> str | None:
     """Return why a run without findings proves nothing, None if it is a proof.
 
     With an array in host memory, copies can be all the work.
@@ -115,7 +101,7 @@ def _unproven(setup: RunSetup, run: HostRun) -> str | None:
     if any(array.memory is Memory.HOST for array in setup.assignment.signature.arrays):
         moved = run.accesses or run.copied_bytes
         return None if moved else "no copy and no kernel accessed any memory in this run"
-    return None if run.accesses else "no kernel accessed any memory in this run"
+    return None if run.accesses else _NO_ACCESS
 
 
 def check_triton_memory(
@@ -133,25 +119,13 @@ def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]
     """Run the cases in a session whose executor checks memory; return what it found."""
     started_s = time.monotonic()
     outcome = run_under_tool(setup, session, cases, setup.assignment.limits)
-    tampered = unproven = problem = None
-    findings: tuple[Finding, ...] = ()
+    result = ToolResult(tool=executor_findings.TOOL, outcome=outcome, output=session.output)
     try:
         findings, accesses = executor_findings.read_run(outcome.records, setup.built.file)
-        unproven = None if accesses else "no kernel accessed any memory in this run"
-        problem = executor_findings.not_executed(outcome.records)
     except ValueError:
-        tampered = "the submission wrote into the memory checker's report"
-    tool = ToolRun(
-        tool=executor_findings.TOOL,
-        findings=sum(finding.count for finding in findings),
-        wall_s=round(time.monotonic() - started_s, 3),
-        problem=problem,
-    )
-    return ToolResult(
-        run=tool,
-        outcome=outcome,
-        findings=findings,
-        output=session.output,
-        unproven=unproven,
-        tampered=tampered,
-    )
+        result = replace(result, tampered=_TAMPERED)
+    else:
+        problem = executor_findings.not_executed(outcome.records)
+        unproven = None if accesses else _NO_ACCESS
+        result = replace(result, findings=findings, problem=problem, unproven=unproven)
+    return replace(result, wall_s=time.monotonic() - started_s)

@@ -11,7 +11,6 @@ memory was not measured. Only a time limit stands by itself, with generous bound
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
-from grader.checks.memory.sanitizer_result import Observed, not_run, tool_result
+from grader.checks.memory.sanitizer_result import not_run, run_tools, tool_result
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
 from grader.report.evidence import MemoryEvidence
@@ -49,23 +48,18 @@ def check_gpu_memory(
     which are used and ended here. `on_host` runs the checked host build.
     """
 
-    def run(name: str) -> ToolResult:
-        assert tool is not None
-        result = run_sanitizer(setup, tool, name, cases, (started or {}).get(name))
-        advance(name)
-        return result
-
-    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
+    started = started or {}
     with ExitStack() as undo:
-        for session in (started or {}).values():
+        for session in started.values():
             undo.enter_context(session)
         beside = undo.enter_context(Pool(1, thread_name_prefix="host build"))
         host = beside.submit(on_host) if on_host is not None else None
         if tool is None:
             results = not_run("compute-sanitizer is not on this machine")
         else:
-            pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
-            results = list(pool.map(run, sanitizer.TOOLS))
+            results = run_tools(
+                lambda name: run_sanitizer(setup, tool, name, cases, started.get(name)), advance
+            )
         emulated = host.result() if host is not None else None
     if any(map(in_doubt, results)) and not fails_without_a_tool(setup, cases):
         results = [could_not_run(one) if in_doubt(one) else one for one in results]
@@ -80,8 +74,8 @@ def _combined(
         return combine(results, cases)
     if emulated.outcome.failure is not None and not emulated.proves_fault:
         emulated = could_not_run(emulated)
-    tools_ran = all(result.run.problem is None for result in results)
-    alone = not tools_ran and emulated.run.problem is None
+    tools_ran = all(result.problem is None for result in results)
+    alone = not tools_ran and emulated.problem is None
     judged = [emulated] if alone else results
     if emulated.tampered is not None:
         judged = [*judged, emulated]
@@ -105,12 +99,8 @@ def could_not_run(result: ToolResult) -> ToolResult:
     """Return the result of a tool that fails on cases which pass without it."""
     assert result.outcome.failure is not None
     reason = result.log_line or result.outcome.failure.message
-    problem = f"{result.run.tool} could not run: {reason}"
-    return replace(
-        result,
-        run=replace(result.run, problem=problem),
-        outcome=replace(result.outcome, failure=None),
-    )
+    problem = f"{result.tool} could not run: {reason}"
+    return replace(result, problem=problem, outcome=replace(result.outcome, failure=None))
 
 
 def run_sanitizer(
@@ -132,14 +122,12 @@ def run_sanitizer(
         ended = session.finish(_FINISH_S)
         return tool_result(
             name,
-            Observed(
-                folder=session.folder,
-                file=setup.built.file,
-                copy=session.copy_name,
-                locate=locate,
-                ended=ended,
-                outcome=outcome,
-                output=session.output,
-                wall_s=time.monotonic() - started_s,
-            ),
+            session.folder,
+            file=setup.built.file,
+            copy=session.copy_name,
+            locate=locate,
+            ended=ended,
+            outcome=outcome,
+            output=session.output,
+            wall_s=time.monotonic() - started_s,
         )

@@ -16,7 +16,6 @@ import stat
 from pathlib import Path
 
 from grader.checks.memory.sanitizer_xml import Locate, ReportError, ToolReport, parse
-from grader.judge.tool_command import ToolCommand
 from grader.system.toolchain import Tool
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -37,7 +36,7 @@ def calls(tool: str) -> int:
     return 2 if tool == "memcheck" else 1
 
 
-def tool_command(sanitizer: Tool, tool: str, *, leaks: bool) -> ToolCommand:
+def tool_command(sanitizer: Tool, tool: str, *, leaks: bool) -> tuple[str, ...]:
     """Return how to run a program under one of `TOOLS`; `leaks` makes memcheck look for leaks."""
     command = [str(sanitizer.path), "--tool", tool, "--xml", "--save", _FILE]
     command += ["--error-exitcode", str(FOUND), "--print-limit", str(_MOST_RECORDS)]
@@ -47,7 +46,7 @@ def tool_command(sanitizer: Tool, tool: str, *, leaks: bool) -> ToolCommand:
         command += ["--padding", str(_PADDING_BYTES)]
         if leaks:
             command += ["--leak-check", "full"]
-    return ToolCommand(command=tuple(command))
+    return tuple(command)
 
 
 def read_report(folder: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Generic, TypeVar
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built, Rejected
@@ -32,7 +31,6 @@ _LOAD_S = 120.0
 MEMORY_MIB = 32768  # most of it for the tool itself
 # One core per tool, and as many for the judge, the server and the correctness check.
 _CORES = 2 * len(sanitizer.TOOLS)
-Key = TypeVar("Key")
 
 
 def limits_under_tool(limits: Limits) -> Limits:
@@ -46,7 +44,7 @@ def start(built: Built, limits: Limits, tool: Tool, name: str) -> Session:
     return Session(built, limits, None, tool_command=tool_command)
 
 
-class Prestart(Generic[Key]):
+class Prestart:
     """Starts workers under the tools in the threads of `pool`, for one build at a time.
 
     A worker ends with the thread that started it.
@@ -56,10 +54,10 @@ class Prestart(Generic[Key]):
         self._pool = pool
         self._limits = limits_under_tool(limits)
         self._cores = cores or os.cpu_count() or 1
-        self._expected: deque[tuple[Key, Future[Built | Rejected]]] = deque()
-        self._begun: tuple[Key, Future[dict[str, Session]]] | None = None
+        self._expected: deque[tuple[Hashable, Future[Built | Rejected]]] = deque()
+        self._begun: tuple[Hashable, Future[dict[str, Session]]] | None = None
 
-    def expect(self, builds: Iterable[tuple[Key, Future[Built | Rejected]]]) -> None:
+    def expect(self, builds: Iterable[tuple[Hashable, Future[Built | Rejected]]]) -> None:
         """Start the workers of the first build; `take` asks for the builds in this order.
 
         Does nothing on a machine with too few cores.
@@ -68,7 +66,7 @@ class Prestart(Generic[Key]):
             self._expected.extend(builds)
             self._begin()
 
-    def take(self, key: Key) -> Mapping[str, Session]:
+    def take(self, key: Hashable) -> Mapping[str, Session]:
         """Return the workers of a build by tool, none if they were not expected.
 
         The caller closes them. Ends the workers of builds that were passed over, and starts those

@@ -2,70 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 from grader.checks.common.tool_run import ToolOutcome
 from grader.checks.memory import sanitizer
 from grader.checks.memory.sanitizer_xml import Locate, ReportError
 from grader.checks.memory.verdict import ToolResult
-from grader.report.evidence import ToolRun
 from grader.sandbox import spawn
+from grader.system.retry import Pool
+from grader.text.printable import last_line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """A run under a tool that has ended.
+def tool_result(
+    name: str,
+    folder: Path,
+    *,
+    file: str,
+    copy: str,
+    locate: Locate,
+    ended: spawn.Ended,
+    outcome: ToolOutcome,
+    output: str,
+    wall_s: float,
+) -> ToolResult:
+    """Return the result of a run under the tool `name` that has ended.
 
     The tool's files are in `folder`. `file` is the student's, `copy` the name of the copy that ran,
     and `locate` finds the lines of return addresses in it.
     """
-
-    folder: Path
-    file: str
-    copy: str
-    locate: Locate
-    ended: spawn.Ended
-    outcome: ToolOutcome
-    output: str
-    wall_s: float
-
-
-def tool_result(name: str, run: Observed) -> ToolResult:
-    """Return the result of a run under the tool `name`."""
     problem = None
-    log_line = sanitizer.last_log_line(run.folder)
+    log_line = sanitizer.last_log_line(folder)
     try:
-        report = sanitizer.read_report(run.folder, name, run.file, run.copy, run.locate)
+        report = sanitizer.read_report(folder, name, file, copy, locate)
     except ReportError as error:
         # Not evidence of tampering: a killed tool leaves an incomplete report, too.
         report, problem = error.report, f"compute-sanitizer {name}: {error}"
     errors = any(finding.severity == "error" for finding in report.findings)
-    exit_code = run.ended.exit_code
-    if run.outcome.failure is not None:
+    exit_code = ended.exit_code
+    if outcome.failure is not None:
         problem = None  # the failure says why the run ended early
     elif exit_code not in (0, sanitizer.FOUND) and not errors:
-        reason = log_line or _last_line(run.ended.output) or "it printed nothing"
-        problem = f"compute-sanitizer {name} could not run ({_end(run.ended)}): {reason}"
+        reason = log_line or last_line(ended.output) or "it printed nothing"
+        problem = f"compute-sanitizer {name} could not run ({_end(ended)}): {reason}"
     elif (
         exit_code == sanitizer.FOUND
         and not errors
         and not report.blames_submission
         and problem is None
         # With missing outputs the judge itself reads uninitialized memory.
-        and not run.outcome.wrong
+        and not outcome.wrong
     ):
         problem = f"compute-sanitizer {name} found errors outside the submission's code"
     return ToolResult(
-        run=ToolRun(
-            tool=f"compute-sanitizer {name}",
-            findings=sum(finding.count for finding in report.findings),
-            wall_s=round(run.wall_s, 3),
-            problem=problem,
-        ),
-        outcome=run.outcome,
+        tool=f"compute-sanitizer {name}",
+        outcome=outcome,
         findings=report.findings,
-        output=run.output,
+        output=output,
+        wall_s=wall_s,
+        problem=problem,
         log_line=log_line,
     )
 
@@ -76,21 +72,20 @@ def _end(ended: spawn.Ended) -> str:
     return ended.end.value if ended.exit_code is None else f"exit code {ended.exit_code}"
 
 
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1].strip()[:200]
-
-
 def not_run(reason: str) -> list[ToolResult]:
     """Return the results of all tools on a machine where none can run."""
-    return [without_run(name, reason) for name in sanitizer.TOOLS]
+    names = [f"compute-sanitizer {name}" for name in sanitizer.TOOLS]
+    return [ToolResult(tool=name, problem=f"{name} could not run: {reason}") for name in names]
 
 
-def without_run(name: str, reason: str) -> ToolResult:
-    """Return the result of a tool that could not run."""
-    tool = f"compute-sanitizer {name}"
-    return ToolResult(
-        run=ToolRun(tool=tool, findings=0, wall_s=0.0, problem=f"{tool} could not run: {reason}"),
-        outcome=ToolOutcome(failure=None, wrong=False, records=()),
-        findings=(),
-        output="",
-    )
+def run_tools(run: Callable[[str], ToolResult], advance: Callable[[str], None]) -> list[ToolResult]:
+    """Run each of the tools with `run`, as many at once as there are cores."""
+
+    def run_one(name: str) -> ToolResult:
+        result = run(name)
+        advance(name)
+        return result
+
+    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
+    with Pool(most, thread_name_prefix="sanitizer") as pool:
+        return list(pool.map(run_one, sanitizer.TOOLS))

@@ -13,6 +13,7 @@ kept and not lost. A launch that was refused is no memory error: the call that m
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -82,32 +83,17 @@ class ReportError(ValueError):
         self.report = report or ToolReport()
 
 
-class _Records(ElementTree.TreeBuilder):
-    """Keeps each record as soon as it is complete: a report may end early."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.records: list[ElementTree.Element] = []
-
-    def end(self, tag: str, /) -> ElementTree.Element:
-        """Close an element."""
-        element = super().end(tag)
-        if tag == "record":
-            self.records.append(element)
-        return element
-
-
 def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
     """Return what one report says; ReportError if it is not XML or ends early."""
-    builder = _Records()
-    parser = ElementTree.XMLParser(target=builder)
+    records: list[ElementTree.Element] = []
     broken: ElementTree.ParseError | None = None
     try:
-        parser.feed(xml)
-        parser.close()
+        # One by one, because a report may end early.
+        for _, element in ElementTree.iterparse(io.BytesIO(xml)):
+            if element.tag == "record":
+                records.append(element)
     except ElementTree.ParseError as error:
         broken = error
-    records = builder.records
     addresses = {a for record in records for f in record.iter("frame") for a in _address(f, copy)}
     reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
     read = [(record, reader.read(record)) for record in records if _reports_cause(record)]

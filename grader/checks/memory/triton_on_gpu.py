@@ -79,9 +79,9 @@ def _combined(
     if not any(result.proves_fault for result in results):
         results = _agreeing(results)
     results[0] = replace(results[0], output=executed.output)
-    executor_ran = results[-1].run.problem is None
-    tools_ran = all(result.run.problem is None for result in results[:-1])
-    judged = [result for result in results if result.run.problem is None]
+    executor_ran = results[-1].problem is None
+    tools_ran = all(result.problem is None for result in results[:-1])
+    judged = [result for result in results if result.problem is None]
     return combine(results, cases, judged if executor_ran or tools_ran else results)
 
 
@@ -91,7 +91,7 @@ def _agreeing(results: list[ToolResult]) -> list[ToolResult]:
     Each is a repetition of the same launches: one with right outputs shows that the submission's
     are right.
     """
-    with_outputs = [result for result in (results[0], results[-1]) if result.run.problem is None]
+    with_outputs = [result for result in (results[0], results[-1]) if result.problem is None]
     all_wrong = bool(with_outputs) and all(result.outcome.wrong for result in with_outputs)
     if all_wrong and results[-1] in with_outputs:
         return results
@@ -99,10 +99,6 @@ def _agreeing(results: list[ToolResult]) -> list[ToolResult]:
 
 
 def _without_word(result: ToolResult) -> ToolResult:
-    problem = result.run.problem or f"{result.run.tool}: the outputs of its run are wrong"
-    return replace(
-        result,
-        run=replace(result.run, problem=problem),
-        outcome=replace(result.outcome, wrong=False),
-        unproven=None,
-    )
+    problem = result.problem or f"{result.tool}: the outputs of its run are wrong"
+    outcome = replace(result.outcome, wrong=False)
+    return replace(result, problem=problem, outcome=outcome, unproven=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
@@ -17,19 +17,31 @@ from grader.report.verdict import Verdict
 class ToolResult:
     """The result of one tool's run.
 
-    `unproven` is the reason why a run without findings proves nothing, `tampered` says how the
-    submission interfered, `log_line` is the last line of the tool's own log, `writers` are for a
-    picture.
+    `problem` says why the tool could not run, `unproven` why a run without findings proves nothing,
+    `tampered` how the submission interfered; `log_line` is the last line of the tool's own log, and
+    `writers` are for a picture.
     """
 
-    run: ToolRun
-    outcome: ToolOutcome
-    findings: tuple[Finding, ...]
-    output: str
+    tool: str
+    outcome: ToolOutcome = field(default_factory=ToolOutcome)
+    findings: tuple[Finding, ...] = ()
+    output: str = ""
+    wall_s: float = 0.0
+    problem: str | None = None
     unproven: str | None = None
     tampered: str | None = None
     log_line: str = ""
     writers: tuple[Writers, ...] = ()
+
+    @property
+    def run(self) -> ToolRun:
+        """The run as evidence."""
+        return ToolRun(
+            tool=self.tool,
+            findings=sum(finding.count for finding in self.findings),
+            wall_s=round(self.wall_s, 3),
+            problem=self.problem,
+        )
 
     @property
     def proves_fault(self) -> bool:
@@ -59,7 +71,7 @@ def combine(
     return CheckOutcome(
         diagnosis=_judge(results if judged is None else judged, findings),
         evidence=evidence,
-        wall_s=sum(result.run.wall_s for result in results),
+        wall_s=round(sum(result.wall_s for result in results), 3),
     )
 
 
@@ -73,8 +85,8 @@ def _judge(results: Sequence[ToolResult], findings: tuple[Finding, ...]) -> Diag
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         return Diagnosis(Verdict.MEMORY_ERROR, describe(errors[0]) + more, hint=errors[0].hint)
     for result in results:
-        if result.run.problem is not None:
-            return Diagnosis(Verdict.NOT_MEASURED, result.run.problem)
+        if result.problem is not None:
+            return Diagnosis(Verdict.NOT_MEASURED, result.problem)
     # Before failures: the emulation ends a kernel that writes to an input, and the executor of
     # Triton's launches ignores the write; on a GPU the comparison of inputs finds it.
     written = next((f for f in findings if f.hint == INPUT_HINT), None)

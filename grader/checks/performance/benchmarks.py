@@ -100,7 +100,6 @@ def check_speed(
     advance: Callable[[str], None],
     *,
     seed: int,
-    budget_s: float = BUDGET_S,
 ) -> SpeedOutcome:
     """Measure every benchmark of the submission's language on this GPU and decide.
 
@@ -122,7 +121,7 @@ def check_speed(
             return SpeedOutcome(diagnosis=busy)
         # A worker that sees the inputs of one benchmark must not predict those of the next.
         seeds, tuning_s = random.Random(seed), 0.0
-        budget_s -= time.monotonic() - begun_s
+        budget_s = BUDGET_S - (time.monotonic() - begun_s)
         for _ in range(2):
             time_budget = _TimeBudget(budget_s, len(benchmarks))
             measured: list[tuple[Benchmark, Measured]] = []
@@ -191,7 +190,6 @@ def _measure_one(
         setup,
         oracle,
         case,
-        built.language,
         sets=sets_for(
             assignment,
             benchmark,
@@ -231,10 +229,7 @@ def sets_for(
     signature = assignment.signature
     set_bytes = dict.fromkeys(Memory, 0)
     for argument in signature.arrays:
-        size = signature.element_type(argument, language).size
-        for extent in signature.shape(argument, benchmark.sizes):
-            size *= extent
-        set_bytes[argument.memory] += size
+        set_bytes[argument.memory] += signature.array_bytes(argument, benchmark.sizes, language)
     on_gpu = min(_POOL_BYTES, int(free_bytes * _POOL_SHARE)) // max(set_bytes[Memory.DEVICE], 1)
     on_host = min(_HOST_BYTES, int(host_free_bytes * _POOL_SHARE)) // max(set_bytes[Memory.HOST], 1)
     return max(_FEWEST_SETS, min(_MOST_SETS, on_gpu, on_host))

@@ -30,16 +30,15 @@ from dataclasses import dataclass
 import torch
 
 from grader.assignment.cases import Case
-from grader.checks.common.case_run import RunSetup
+from grader.checks.common.case_run import RunSetup, buffer_sets
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.timed_inputs import TimedInputs, sealed
 from grader.checks.performance.timed_outputs import TimedOutputs
 from grader.judge.arguments import call_arguments, pack_run
-from grader.judge.buffers import Buffer, make_buffer
-from grader.judge.gpu_out_of_memory import gpu_errors
+from grader.judge.buffers import Buffer
 from grader.judge.oracle import Oracle
 from grader.report.verdict import Verdict
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device
 
 _NAN = 0xFF  # in every byte, which is a NaN in every float type
 _FEWEST_CALLED = 0.75  # as a share of the sets
@@ -82,19 +81,18 @@ class BufferPool:
         setup: RunSetup,
         oracle: Oracle,
         case: Case,
-        language: Language,
         made: Sequence[Sequence[Buffer]],
         seed: int,
     ) -> None:
         self._oracle = oracle
         self._case = case
-        self._language = language
+        self._language = setup.built.language
         self._sets = [_BufferSet(one) for one in made]
         self._signature = setup.assignment.signature
         self._rng = random.Random(seed)
         self._device = torch.device("cuda" if setup.built.device is Device.CUDA else "cpu")
         self._generator = torch.Generator(self._device).manual_seed(seed)
-        tolerance = setup.assignment.tolerance(case, language)
+        tolerance = setup.assignment.tolerance(case, self._language)
         self._outputs = TimedOutputs(oracle, case, tolerance, self._generator)
         self._order: Sequence[int] = ()
         self._inputs = TimedInputs(random.Random(f"segments {seed}"), self._generator)
@@ -279,35 +277,12 @@ class BufferPool:
 
 @contextmanager
 def open_buffer_pool(
-    setup: RunSetup, oracle: Oracle, case: Case, language: Language, *, sets: int, seed: int
+    setup: RunSetup, oracle: Oracle, case: Case, *, sets: int, seed: int
 ) -> Iterator[BufferPool]:
     """Allocate `sets` sets of the buffers of `case` for the time of the block.
 
-    `language` chooses the element types: the baseline computes in those of the submission that it
-    is compared with. Raises GpuOutOfMemoryError if the GPU has too little memory for the buffers
-    or for the block.
+    The baseline computes in the element types of the submission, that of `setup`. Raises
+    GpuOutOfMemoryError if the GPU has too little memory for the buffers or for the block.
     """
-    signature = setup.assignment.signature
-    made: list[list[Buffer]] = []
-    with gpu_errors():
-        try:
-            for _ in range(sets):
-                made.append([])
-                for argument in signature.arrays:
-                    made[-1].append(
-                        make_buffer(
-                            name=argument.name,
-                            role=argument.role,
-                            kind=signature.element_type(argument, language),
-                            shape=signature.shape(argument, case.sizes),
-                            memory=argument.memory,
-                            device=setup.built.device,
-                            private=False,
-                            driver=setup.driver,
-                        )
-                    )
-            yield BufferPool(setup, oracle, case, language, made, seed)
-        finally:
-            for one in made:
-                for buffer in one:
-                    buffer.close()
+    with buffer_sets(setup, case, sets) as made:
+        yield BufferPool(setup, oracle, case, made, seed)

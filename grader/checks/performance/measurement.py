@@ -44,7 +44,6 @@ from grader.checks.performance.timed_worker import (
     Burst,
     StoppedError,
     TimedWorker,
-    open_timed_worker,
     overhead_s,
     per_call_s,
 )
@@ -148,21 +147,18 @@ def measure(
     collecting = gc.isenabled()
     gc.disable()  # a collection can start at any moment and takes milliseconds
     try:
-        with open_timed_worker(
-            baseline[1], baseline[0], limits, pool, trusted=True
-        ) as baseline_worker:
+        with baseline[1]() as baseline_session:
+            baseline_worker = TimedWorker(baseline_session, baseline[0], limits, pool, trusted=True)
             _baseline_step(baseline_worker.warm_up)
             begun_s = time.monotonic()
             single_burst_s, alone_s = _baseline_step(baseline_worker.time_alone)
             if tolerance.retime_alone:
                 deadline_s -= time.monotonic() - begun_s
             try:
-                with (
-                    gpu_errors(),
-                    open_timed_worker(
-                        submission[1], submission[0], submission[2], pool, other=baseline_worker
-                    ) as worker,
-                ):
+                with gpu_errors(), submission[1]() as session:
+                    worker = TimedWorker(
+                        session, submission[0], submission[2], pool, other=baseline_worker
+                    )
                     call_s = worker.warm_up(overhead_s(single_burst_s, alone_s))
                     if call_s > max(_FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO * alone_s):
                         return Measured(failure=_far_too_slow(call_s, alone_s))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.assignment.model import Limits
@@ -59,7 +58,9 @@ def overhead_s(single_burst_s: Sequence[float], call_s: float) -> float:
 
 
 class TimedWorker:
-    """A loaded worker that has mapped the pool's buffers.
+    """A worker that has loaded what was built and mapped the pool's buffers.
+
+    Raises StoppedError if it cannot be loaded.
 
     A `trusted` worker runs the baseline: `grade verify` proves its results, so they are not judged
     here, and it may return new tensors where torch offers nothing else. A worker is woken on the
@@ -87,9 +88,6 @@ class TimedWorker:
         self.most = pool.sets
         # Seconds of the first call beyond a later one.
         self.tuning_s = 0.0
-
-    def open(self) -> None:
-        """Load what was built and attach the buffers. Raises StoppedError."""
         loaded = self._session.load()
         if not loaded.done:
             raise StoppedError(explain(loaded, self._built, self._limits, Phase.LOADING))
@@ -199,23 +197,3 @@ class TimedWorker:
     def timed_burst(self, order: Sequence[int]) -> Burst:
         """Time a burst of calls on these sets."""
         return Burst(took_s=self.burst(order), calls=len(order))
-
-
-@contextmanager
-def open_timed_worker(
-    start: Callable[[], Session],
-    built: Built,
-    limits: Limits,
-    pool: BufferPool,
-    *,
-    trusted: bool = False,
-    other: TimedWorker | None = None,
-) -> Iterator[TimedWorker]:
-    """Start a worker, load what was built and attach the pool's buffers.
-
-    Raises StoppedError if it cannot be loaded.
-    """
-    with start() as session:
-        worker = TimedWorker(session, built, limits, pool, trusted=trusted, other=other)
-        worker.open()
-        yield worker

@@ -16,7 +16,6 @@ class ProgramCheck(Check[ProgramEvidence]):
     """Tests whether the student's program tells a right kernel from a wrong one."""
 
     name = CheckName.PROGRAM
-    evidence = ProgramEvidence
     cost = Cost.PROGRAM
     needs_correct = False
 

@@ -18,7 +18,6 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from types import TracebackType
 
 # The page's descriptor in the program; the shim has the same number.
 PAGE_FD = 3
@@ -111,12 +110,7 @@ class Page:
     def __enter__(self) -> Page:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._memory.close()
         os.close(self.descriptor)
 

@@ -26,7 +26,7 @@ from grader.build.artifact import Built
 from grader.build.elf import read_symbols
 from grader.checks.check import CheckOutcome
 from grader.checks.common.crash import explain_crash
-from grader.checks.common.diagnosis import LOOP_HINT, Diagnosis
+from grader.checks.common.diagnosis import Diagnosis, exceeded_limit
 from grader.checks.program.control_page import (
     NO_ORDERS,
     PAGE_FD,
@@ -37,13 +37,15 @@ from grader.checks.program.control_page import (
     Place,
 )
 from grader.errors import ToolError
-from grader.judge.outcome import Outcome, Status, parse_records
+from grader.judge.outcome import OF_LIMIT, Outcome, Status, parse_records
 from grader.report.evidence import ProgramEvidence, ProgramRun
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
-from grader.sandbox.spawn import End, Ended
+from grader.sandbox.spawn import Ended
 from grader.system.retry import Pool
+from grader.text.hints import hints
+from grader.text.printable import last_line
 from grader.vocabulary import Device
 
 _UNCHANGED_RUNS = 2
@@ -62,7 +64,6 @@ _CHANGES = (
 _AT_A_TIME = 4
 _REPORT_FD = PAGE_FD + 1
 _KEPT_CHARACTERS = 8000  # of the end of a run's output, which says what went wrong
-_CHARACTERS_SHOWN = 200
 # Exit codes of the loader, the sandbox and the shim if the program could not start.
 _NOT_STARTED = frozenset({126, 127, NO_ORDERS})
 
@@ -100,28 +101,18 @@ def check_program(
     cannot be started on this machine.
     """
     orders = plan(len(assignment.signature.outputs), rng)
-    limits = assignment.limits
 
     def one(order: Orders) -> tuple[ProgramRun, str]:
         started_s = time.monotonic()
-        ended, observation, records = _run(program, order, limits)
-        array = assignment.signature.outputs[order.output].name
-        diagnosis = _RunResult(
-            program=program,
-            kernel_file=kernel_file,
-            limits=limits,
-            order=order,
-            array=array,
-            ended=ended,
-            observation=observation,
-            records=records,
-        ).diagnosis()
+        result = _run(program, kernel_file, assignment, order)
+        diagnosis = result.diagnosis()
+        ended, observation = result.ended, result.observation
         run = ProgramRun(
             changed=order.change,
             verdict=diagnosis.verdict,
             message=diagnosis.message,
             calls=observation.calls if observation is not None else 0,
-            array=array,
+            array=result.array,
             element=observation.index if observation is not None else (),
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -162,10 +153,9 @@ def _summary(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnos
     )
 
 
-def _run(
-    program: Built, order: Orders, limits: Limits
-) -> tuple[Ended, Observation | None, tuple[dict[str, object], ...]]:
+def _run(program: Built, kernel_file: str, assignment: Assignment, order: Orders) -> _RunResult:
     """Run the program once, in a new scratch folder."""
+    limits = assignment.limits
     with scratch_folder("grade-program-") as folder, Page(order) as page:
         # A copy, so that the program does not learn the cache's path.
         copy = folder / "main"
@@ -190,8 +180,17 @@ def _run(
             running.kill()
         assert running.report is not None
         if ended.exit_code in _NOT_STARTED and not page.taken and not _runs_while_loaded(program):
-            raise ToolError(f"{program.file} could not be started: {_last_line(ended.output)}")
-        return ended, page.observation(), parse_records(running.report.text())
+            raise ToolError(f"{program.file} could not be started: {last_line(ended.output)}")
+        return _RunResult(
+            program=program,
+            kernel_file=kernel_file,
+            limits=limits,
+            order=order,
+            array=assignment.signature.outputs[order.output].name,
+            ended=ended,
+            observation=page.observation(),
+            records=parse_records(running.report.text()),
+        )
 
 
 def _runs_while_loaded(program: Built) -> bool:
@@ -217,10 +216,13 @@ class _RunResult:
 
     def diagnosis(self) -> Diagnosis:
         """Return the diagnosis: limits first, then crashes, then the exit code."""
-        limit = _LIMITS.get(self.ended.end)
-        if limit is not None or self.ended.signal == signal.SIGXCPU:
-            verdict, what, hint = limit or _LIMITS[End.TIME_LIMIT]
-            return self._diagnosis(verdict, what.format(limits=self.limits), hint)
+        cpu_time_is_up = self.ended.signal == signal.SIGXCPU
+        status = Status.TIME_LIMIT if cpu_time_is_up else OF_LIMIT.get(self.ended.end)
+        exceeded = exceeded_limit(status, self.program.file, self.limits, self.limits.program_s)
+        if status is Status.OUTPUT_LIMIT and exceeded is not None:
+            return replace(exceeded, hint="print the first few wrong elements only")
+        if exceeded is not None:
+            return exceeded
         if self.observation is None:
             return self._diagnosis(
                 Verdict.RUNTIME_ERROR,
@@ -295,52 +297,13 @@ class _RunResult:
         return self._diagnosis(
             Verdict.WRONG_ANSWER,
             f"accepted the output (exit code 0), but {change}",
-            _HINTS.get(
-                observation.kind,
+            hints("overlooked_change").get(
+                observation.kind.name,
                 "copy the output back, compare every element, including the last, and return 1 if "
                 "one is wrong",
             ),
         )
 
     def _last_output(self) -> str:
-        line = _last_line(self.ended.output)
+        line = last_line(self.ended.output)
         return f'; its last line of output: "{line}"' if line else "; it printed nothing"
-
-
-# For changes that a program overlooks although it compares every element.
-_HINTS = {
-    Kind.NOT_A_NUMBER: "count what is close instead of what is far off: with a NaN no comparison "
-    "holds, so `difference > tolerance` lets it pass",
-    Kind.INFINITE: "count what is close instead of what is far off",
-    Kind.SLIGHT: "the tolerance is too wide: 2 % is more than rounding",
-    Kind.EXCHANGED: "compare every element with its own expected value, and no sums",
-}
-# For each limit: the verdict, what the program did, and a hint.
-_LIMITS = {
-    End.TIME_LIMIT: (
-        Verdict.TIME_LIMIT,
-        "did not end within {limits.program_s:g} s",
-        LOOP_HINT,
-    ),
-    End.OUTPUT_LIMIT: (
-        Verdict.OUTPUT_LIMIT,
-        "printed more than {limits.output_kib} KiB",
-        "print the first few wrong elements only",
-    ),
-    End.MEMORY_LIMIT: (
-        Verdict.MEMORY_LIMIT,
-        "used more than {limits.memory_mib} MiB of memory",
-        "look for an allocation in a loop",
-    ),
-    End.PROCESS_LIMIT: (
-        Verdict.RUNTIME_ERROR,
-        "started too many processes",
-        "do not start processes: the program needs none",
-    ),
-}
-
-
-def _last_line(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    last = lines[-1] if lines else ""
-    return last if len(last) <= _CHARACTERS_SHOWN else last[:_CHARACTERS_SHOWN] + " …"

@@ -18,7 +18,6 @@ class KernelRulesCheck(Check[RulesEvidence]):
     """Tests whether a kernel obeys the rules; a kernel that may use torch has none."""
 
     name = CheckName.RULES
-    evidence = RulesEvidence
     cost = Cost.CASES
     needs_correct = False
 
@@ -69,7 +68,6 @@ class ProgramRulesCheck(Check[RulesEvidence]):
     """Flags suspicious text in main.cu for staff; it breaks no rule."""
 
     name = CheckName.RULES
-    evidence = RulesEvidence
     cost = Cost.PROGRAM
     needs_correct = False
 

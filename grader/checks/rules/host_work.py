@@ -10,12 +10,10 @@ The figures come from the process that ran the submission. They can only cost po
 
 from __future__ import annotations
 
-import json
-import math
-
 from grader.checks.common.case_run import RunSetup
-from grader.checks.common.emulation_findings import HostRun, read_run
+from grader.checks.common.emulation_findings import read_run
 from grader.checks.common.tool_run import Prepared, run_under_tool
+from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
 from grader.report.evidence import BrokenRule
 from grader.vocabulary import Memory
@@ -44,21 +42,15 @@ def find_host_work(setup: RunSetup, text: str, case: Prepared) -> BrokenRule | N
     if outcome.failure is not None or outcome.wrong:
         return None
     try:
-        lines = [json.dumps(record) for record in outcome.records]
-        run = read_run(lines, setup.built.path, setup.built.file, text)
+        _, run = read_run(outcome.records, setup.built, text)
     except ValueError:
         return None  # the checks of memory and counters report it
     return _broken_rule(setup, case, run) if run.complete and not run.unsupported else None
 
 
-def _broken_rule(setup: RunSetup, case: Prepared, run: HostRun) -> BrokenRule | None:
+def _broken_rule(setup: RunSetup, case: Prepared, run: Report) -> BrokenRule | None:
     signature = setup.assignment.signature
-    read = written = 0
-    for array in signature.arrays:
-        size = signature.element_type(array, setup.built.language).size
-        size *= math.prod(signature.shape(array, case[0].sizes))
-        read += size * array.role.read
-        written += size * array.role.written
+    read, written = signature.read_and_written_bytes(case[0].sizes, setup.built.language)
     if written < _LEAST_BYTES:
         return None
     if not run.launches:

@@ -10,7 +10,6 @@ The judge sees both itself. Suspicious text and the worker's own records are onl
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -47,7 +46,6 @@ def check_rules(
     With `host_wrote`, torch was seen to write results into an output; `host_work` is the rule that
     host code in C++ breaks.
     """
-    started_s = time.monotonic()
     arrays = setup.assignment.signature.arrays
     on_device = all(array.memory is Memory.DEVICE for array in arrays)
     flags = [*suspicious_text(text, all_on_device=on_device), *setup.built.flags]
@@ -68,11 +66,9 @@ def check_rules(
         diagnosis = Diagnosis(Verdict.FORBIDDEN, message, hint=hint)
     else:
         diagnosis = Diagnosis(Verdict.ACCEPTED, NO_BROKEN_RULE)
-    wall_s = round(time.monotonic() - started_s, 3)
     return CheckOutcome(
         diagnosis=diagnosis,
         evidence=evidence,
-        wall_s=wall_s,
         visibility=Visibility.VISIBLE if evidence.broken else Visibility.HIDDEN,
     )
 
@@ -92,13 +88,12 @@ def _without_launches(
     setup: RunSetup, cases: Sequence[Case], data: Callable[[Case], CaseData], flags: list[str]
 ) -> RulesEvidence:
     """Call the submission with launches that do nothing, and compare the outputs."""
-    broken: list[BrokenRule] = []
     run: list[str] = []
     written = 0
     with Session(setup.built, setup.assignment.limits, setup.server, idle=True) as session:
         outcome = session.load()
         for case in cases:
-            if not outcome.done or broken:
+            if not outcome.done or written:
                 break
             case_run = CaseRun(setup, case, data(case))
             try:
@@ -113,8 +108,6 @@ def _without_launches(
                     if case.visibility is Visibility.VISIBLE:  # a case's name reveals its sizes
                         run.append(case.name)
                     written += sum(_changed(before[name], after[name]) for name in after)
-                    if written:
-                        broken.append(BrokenRule(rule="own_kernel", message=NOT_OWN))
                     for record in outcome.records:
                         flags += _torch(record)
                     if session.alive:
@@ -124,8 +117,9 @@ def _without_launches(
                 break
         if not outcome.done:
             flags.append(f"the run without launches failed: {outcome.status.value}")
+    broken = (BrokenRule(rule="own_kernel", message=NOT_OWN),) if written else ()
     return RulesEvidence(
-        broken=tuple(broken), cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
+        broken=broken, cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
     )
 
 

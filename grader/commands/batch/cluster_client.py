@@ -20,7 +20,6 @@ import select
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from grader.commands.batch.cluster import Cluster, ClusterRequest
@@ -35,14 +34,6 @@ from grader.system.signals import terminable
 _END_S = 2.0
 _END_SLURM_S = 15.0
 _CHUNK_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterJob:
-    """A job, and the cluster that should do it."""
-
-    cluster: ClusterRequest
-    job: Job
 
 
 class ClusterClient:
@@ -77,9 +68,9 @@ class ClusterClient:
         """True if a job was sent."""
         return self._process is not None
 
-    def send(self, request: ClusterJob) -> None:
-        """Start the client process and return at once."""
-        self._end_s = _END_SLURM_S if request.cluster.where == "slurm" else _END_S
+    def send(self, request: ClusterRequest, job: Job) -> None:
+        """Start the client process, which sends the job, and return at once."""
+        self._end_s = _END_SLURM_S if request.where == "slurm" else _END_S
         # Stay in this session: post-grading cleanup kills processes of other sessions.
         self._process = subprocess.Popen(
             python_command("grader.commands.batch.cluster_client", os.getpid()),
@@ -89,7 +80,7 @@ class ClusterClient:
         )
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._process.stdin as channel:
-            channel.write(pickle.dumps(request))
+            channel.write(pickle.dumps((request, job)))
 
     def answer(self, *, wait: bool) -> Answer | None:
         """Return the answer; None if there is none yet and `wait` is false.
@@ -120,11 +111,11 @@ def main(parent: str) -> None:
         # Keep other output away from the answer.
         channel = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        request: ClusterJob = pickle.load(sys.stdin.buffer)
+        request, job = pickle.load(sys.stdin.buffer)
         try:
-            with Cluster(request.cluster) as cluster:
+            with Cluster(request) as cluster:
                 # Answer before closing the connection, which may take a while.
-                for _, answer in cluster.results([request.job]):
+                for _, answer in cluster.results([job]):
                     _send(channel, answer)
         except GraderError as error:
             _send(channel, failure(error.message))

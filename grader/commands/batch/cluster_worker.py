@@ -19,7 +19,7 @@ import threading
 
 from grader.commands.batch.gpu_slots import GpuHealth
 from grader.commands.batch.job import PATIENCE_S, Outcome, failure
-from grader.commands.batch.job_codec import PackedJob, pack_answer, unpack_answer, wants_gpu
+from grader.commands.batch.job_codec import pack_answer, unpack_answer, wants_gpu
 from grader.errors import GraderError
 from grader.pool.process_pool import Pool
 
@@ -52,16 +52,16 @@ def _leave(why: str) -> None:
 
 def _graded(data: bytes) -> bytes:
     if not hasattr(_thread, "pool"):
-        _thread.pool = Pool[PackedJob, bytes](
+        _thread.pool = Pool[bytes, bytes](
             1,
             "grader.commands.batch.job_codec:do",
             lambda _, problem: pack_answer(failure(problem)),
             deaths_end=False,
             patience_s=PATIENCE_S,
         )
-    pool: Pool[PackedJob, bytes] = _thread.pool
+    pool: Pool[bytes, bytes] = _thread.pool
     try:
-        [(_, answer)] = pool.results([PackedJob(data=data)])
+        [(_, answer)] = pool.results([data])
     except GraderError as error:
         return pack_answer(failure(error.message))
     return answer

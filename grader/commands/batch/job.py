@@ -10,7 +10,6 @@ import functools
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 import grader
 from grader.assignment.model import Assignment
@@ -35,7 +34,7 @@ _assignment = functools.cache(read_assignment)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A submission to grade; `attempt` counts from 1, `weight` is the estimated time (s)."""
+    """A submission to grade; `attempt` counts from 1."""
 
     name: str
     source: Path
@@ -43,7 +42,6 @@ class Job:
     device: Device
     secret_seed: int
     attempt: int = 1
-    weight: float = 1.0
 
     @property
     def title(self) -> str:
@@ -124,13 +122,5 @@ def grade_submission(
     except Exception as error:
         return failure(f"{type(error).__name__}: {error}")
     if report.verdict is Verdict.GRADER_ERROR:
-        return failure(_first_error(values))
+        return failure(report.first_message(Verdict.GRADER_ERROR) or "the grader failed")
     return Answer(outcome=Outcome.GRADED, text=json_text(values))
-
-
-def _first_error(report: dict[str, Any]) -> str:
-    for kernel in report["kernels"]:
-        for check in kernel["checks"]:
-            if check["verdict"] == Verdict.GRADER_ERROR.value:
-                return f"{kernel['name']}: {check['message']}"
-    return "the grader failed"

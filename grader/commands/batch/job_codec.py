@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,14 +26,6 @@ from grader.system.cache import content_key
 from grader.vocabulary import Device
 
 _MOST_BYTES = 8 << 20  # of an assignment's folder
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackedJob:
-    """A packed job, as a task for the worker pool."""
-
-    data: bytes
-    weight: float = 1.0
 
 
 def pack_job(job: Job) -> bytes:
@@ -53,9 +45,9 @@ def pack_job(job: Job) -> bytes:
     return json.dumps(values).encode()
 
 
-def do(job: PackedJob, state: WorkerState) -> bytes:
+def do(job: bytes, state: WorkerState) -> bytes:
     """Grade a packed job in a pool worker on the other machine."""
-    packed = json.loads(job.data)
+    packed = json.loads(job)
     if packed["grader"] != grader.__version__:
         problem = f"a worker has version {grader.__version__}, not {packed['grader']}"
         return pack_answer(failure(problem))

@@ -21,22 +21,11 @@ from typing import Any
 from grader.commands.output import reports_folder, write_text
 from grader.errors import UsageError
 from grader.report.reader import read_values
+from grader.text.templates import templates
 from grader.vocabulary import CheckName
 
 _SECRET_FILE = "pseudonyms.key"
-_ADJECTIVES = """
-amber agile brave brisk calm candid clear clever coral crisp deft eager early fabled fair fleet
-fond free fresh gentle glad golden grand green happy hardy hazel humble ivory jolly keen kind
-light lively lucid lunar merry mild misty neat noble olive proud quick quiet rapid ready rosy
-royal ruby sage silver solar steady still sunny swift tidy true vivid warm wise
-"""
-_ANIMALS = """
-badger bear beaver bison bobcat camel condor crane deer dingo dolphin eagle egret elk falcon
-ferret finch fox gecko gibbon goose hare hawk heron ibex iguana jackal jay koala lark lemur lion
-llama lynx marten mole moose newt ocelot orca osprey otter owl panda parrot pelican puffin puma
-quail rabbit raven robin salmon seal sparrow stork swan tapir tiger toad trout walrus weasel
-wolf wombat
-"""
+_WORDS = Path(__file__).with_name("pages") / "pseudonyms.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +59,8 @@ def write_leaderboard(
     `on_problem` is called with a sentence for each file that is not a report.
     Raises UsageError if there is nothing to show.
     """
-    import jinja2  # takes 0.1 s; other commands do without
-
     boards = read_boards(folder, read_names(names) if names is not None else {}, on_problem)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.commands.batch", "pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates("grader.commands.batch", folder="pages", escape=True)
     page = environment.get_template("leaderboard.html").render(title=title, boards=boards)
     write_text(output, page + "\n")
     return sum(len(board.entries) for board in boards)
@@ -166,7 +149,8 @@ def _speedups(report: dict[str, Any], kernels: Sequence[str]) -> tuple[float | N
 def _pseudonyms(folder: Path, names: set[str]) -> dict[str, str]:
     """Return a unique pseudonym for each submission, the same in every run."""
     key = _secret(folder)
-    adjectives, animals = _ADJECTIVES.split(), _ANIMALS.split()
+    words = json.loads(_WORDS.read_text(encoding="utf-8"))
+    adjectives, animals = words["adjectives"].split(), words["animals"].split()
     submissions: dict[str, str] = {}  # by pseudonym
     for name in sorted(names):
         digest = hmac.new(key, name.encode(errors="surrogateescape"), hashlib.sha256).digest()

@@ -13,53 +13,57 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from grader.assignment.calibration import SourceFigure
 from grader.assignment.model import Assignment
 from grader.commands.calibrate.measure import (
-    ALL,
-    Figure,
-    Part,
     calibrate,
+    calibration,
     kept_figures,
-    proposals,
-    warnings,
     write_calibration,
 )
 from grader.errors import UsageError
 from grader.formats.timing_lines import rate_and_share
 from grader.gpu.nvml import Gpu
+from grader.grading.plan import Options
 from grader.grading.progress import progress_on
 from grader.grading.selection import check_kernels
 from grader.text.numbers import three_digits
 
 
 def print_calibration(
-    assignment: Assignment, figures: Sequence[Figure], gpu: Gpu, console: Console
+    assignment: Assignment, figures: Sequence[SourceFigure], gpu: Gpu, console: Console
 ) -> None:
     """Print the table, warnings about the spec's tiers, and tiers to paste."""
     plain = partial(console.print, markup=False, highlight=False)
     plain(f"{assignment.title} on {gpu.name}")
     console.print(figures_table(figures))
-    for warning in warnings(assignment, figures, gpu):
-        plain(warning)
-    for (kernel, language), proposal in proposals(figures).items():
+    measured = calibration(assignment, figures, gpu)
+    files = [(kernel, language) for kernel in assignment.kernels for language in kernel.files]
+    for kernel, language in files:
+        for sentence in measured.sensitivities(kernel, language):
+            plain(f"sensitive: {kernel.name} in {language.phrase}: {sentence}")
+    for kernel, language in files:
+        proposal = measured.proposal(kernel.name, language)
+        if proposal is None:
+            continue
         tiers = ", ".join(
             f"{{ speedup = {tier.speedup:g}, share = {tier.share:g} }}" for tier in proposal.tiers
         )
-        plain(f"proposed for {kernel}: tiers.{language} = [{tiers}]", soft_wrap=True)
+        plain(f"proposed for {kernel.name}: tiers.{language} = [{tiers}]", soft_wrap=True)
         for sentence in proposal.sensitive:
             plain(f"  sensitive: {sentence}")
 
 
-def figures_table(figures: Sequence[Figure]) -> Table:
+def figures_table(figures: Sequence[SourceFigure]) -> Table:
     """Return a table with a row for each benchmark of each timed file."""
     columns = ("kernel", "language", "sample", "benchmark", "torch", "time", "times torch")
     table = Table(*columns, "rate", "of roofline", box=None, pad_edge=False, header_style="bold")
     for figure in figures:
         head = figure.kernel, figure.language.phrase, figure.hand_in
-        if figure.evidence is None:
+        if not figure.benchmarks:
             table.add_row(*head, figure.problem or "")
             continue
-        for timing in figure.evidence.benchmarks:
+        for timing in figure.benchmarks:
             table.add_row(
                 *head,
                 timing.name,
@@ -72,29 +76,21 @@ def figures_table(figures: Sequence[Figure]) -> Table:
 
 
 def run_calibrate(
-    assignments: Sequence[Assignment],
-    references: Path,
-    gpu: Gpu,
-    *,
-    seed: int,
-    keep: bool,
-    part: Part = ALL,
+    assignments: Sequence[Assignment], references: Path, gpu: Gpu, options: Options, *, keep: bool
 ) -> None:
     """Calibrate each assignment, print the figures, and with `keep` store them.
 
     An interrupted calibration prints its figures so far and stores none.
     """
     console = Console()
-    check_kernels(part.kernels, list(assignments))
+    check_kernels(options.kernels, list(assignments))
     # Read all files first: a damaged one must not waste a long measurement.
-    others = [kept_figures(assignment, gpu, part) for assignment in assignments]
+    others = [kept_figures(assignment, gpu, options) for assignment in assignments]
     for assignment, kept in zip(assignments, others, strict=True):
-        figures: list[Figure] = []
+        figures: list[SourceFigure] = []
         try:
             with progress_on(Console(stderr=True)) as progress:
-                for figure in calibrate(
-                    assignment, references, gpu, progress, seed=seed, part=part
-                ):
+                for figure in calibrate(assignment, references, options, progress):
                     figures.append(figure)
         except BaseException:
             if figures:
@@ -107,5 +103,5 @@ def run_calibrate(
             )
         print_calibration(assignment, figures, gpu, console)
         if keep:
-            path = write_calibration(assignment, figures, gpu, kept)
+            path = write_calibration(assignment, [*kept, *figures], gpu)
             console.print(f"stored in {path}", markup=False, highlight=False, soft_wrap=True)

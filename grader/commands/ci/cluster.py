@@ -13,15 +13,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from grader.assignment.model import Assignment
 from grader.commands.batch.cluster import ClusterRequest, certificates
-from grader.commands.batch.cluster_client import ClusterJob
 from grader.commands.batch.job import Answer, Job, Outcome
 from grader.errors import UsageError
-from grader.report.merge import merge
-from grader.report.model import Report, to_json
+from grader.grading.merge import merge
+from grader.report.model import Report
 from grader.report.reader import from_json
 from grader.report.verdict import Verdict
 from grader.sandbox.level import Level
@@ -33,7 +31,7 @@ _PATIENCE = 0.4  # the share of the budget to wait for a worker, and once more f
 
 def cluster_job(
     where: str, tls: Path | None, budget_s: float, assignment: Assignment, source: Path, seed: int
-) -> ClusterJob:
+) -> tuple[ClusterRequest, Job]:
     """Return the job for the cluster. Raises UsageError for a wrong address or certificates."""
     cluster = ClusterRequest(
         where=where,
@@ -50,7 +48,7 @@ def cluster_job(
         device=Device.CUDA,
         secret_seed=seed,
     )
-    return ClusterJob(cluster=cluster, job=job)
+    return cluster, job
 
 
 def filled_in(report: Report, answer: Answer | None, least: Level, no_answer: str) -> Report:
@@ -66,36 +64,24 @@ def filled_in(report: Report, answer: Answer | None, least: Level, no_answer: st
     if answer.outcome is not Outcome.GRADED:
         return _with_note(report, answer.problem)
     try:
-        second = json.loads(answer.text)
-        level = from_json(second, "the worker's report").environment.get("sandbox")
+        second = from_json(json.loads(answer.text), "the worker's report")
+        level = second.environment.get("sandbox")
         if level is None or not Level(level).reaches(least):
             return _with_note(
                 report, f"the worker's sandbox reaches the level {level}, not {least}"
             )
-        merged = merge(to_json(report), second, "this report and the worker's")
-        whole = from_json(merged.report, "the merged report")
+        merged = merge(report, second, "this report and the worker's")
     except UsageError as error:
         return _with_note(report, error.message)
     except (ValueError, RecursionError) as error:
         return _with_note(report, f"the worker's report cannot be read: {type(error).__name__}")
     notes = [f"the reports differ: {difference}" for difference in merged.differences]
+    whole = merged.report
     if whole.pending:
-        notes.append(f"{whole.pending:g} points are pending there too: {_why_pending(second)}")
+        why = second.first_message(Verdict.NOT_MEASURED) or "not graded there"
+        notes.append(f"{whole.pending:g} points are pending there too: {why}")
     return _with_note(whole, "; ".join(notes)) if notes else whole
 
 
 def _with_note(report: Report, note: str) -> Report:
     return replace(report, environment={**report.environment, NOTE: note})
-
-
-def _why_pending(report: dict[str, Any]) -> str:
-    """Return the message of the first check that was not measured."""
-    return next(
-        (
-            str(check["message"])
-            for kernel in report["kernels"]
-            for check in kernel["checks"]
-            if check["verdict"] == Verdict.NOT_MEASURED.value
-        ),
-        "not graded there",
-    )

@@ -23,7 +23,9 @@ from pathlib import Path
 from rich.console import Console
 
 from grader.assignment.model import Assignment
-from grader.commands.batch.cluster_client import ClusterClient, ClusterJob
+from grader.commands.batch.cluster import ClusterRequest
+from grader.commands.batch.cluster_client import ClusterClient
+from grader.commands.batch.job import Job
 from grader.commands.ci import gradescope_metadata as metadata
 from grader.commands.ci.cluster import NOTE, cluster_job, filled_in
 from grader.commands.ci.delivery import print_safely, write_result
@@ -122,8 +124,9 @@ def _run(request: Request) -> None:
             printed += f"From --cluster: {note}.\n"
     print_safely(printed)
     if text is None:
+        problem = report.first_message(Verdict.GRADER_ERROR)
         raise GraderError(
-            f"there is no score, so nothing is published: {_first_error(report)}",
+            f"there is no score, so nothing is published: {problem}",
             tip="fix it and grade again; docs/ci.md says what students see",
         )
     write_result(request.output, text)
@@ -149,7 +152,7 @@ def _within_budget(
                 gpu = chosen_device("cpu" if job else request.device)
                 require(level, with_hidden(isolation(gpu=gpu is not None), hidden))
                 if job and submission.files:
-                    client.send(job)
+                    client.send(*job)
                 options = Options(gpu=gpu, public_seed=0, secret_seed=seed)
                 environment = describe(assignment, gpu, public_seed=0, secret_seed=seed)
                 environment |= identity(assignment, submission)
@@ -181,7 +184,9 @@ def _within_budget(
     return latest
 
 
-def _cluster_job(request: Request, assignment: Assignment, seed: int) -> ClusterJob | None:
+def _cluster_job(
+    request: Request, assignment: Assignment, seed: int
+) -> tuple[ClusterRequest, Job] | None:
     """Return the job for the cluster; None if there is no cluster. Raises UsageError."""
     if request.cluster is None:
         return None
@@ -239,12 +244,3 @@ def _folder(source: Path, assignment: Assignment) -> str:
     except ValueError:
         return ""
     return "" if relative == "." else relative
-
-
-def _first_error(report: Report) -> str:
-    return next(
-        check.message
-        for kernel in report.kernels
-        for check in kernel.checks
-        if check.verdict is Verdict.GRADER_ERROR
-    )

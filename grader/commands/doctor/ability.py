@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from grader.commands.doctor.facts import Facts, Trial
+from grader.commands.doctor.facts import Facts
 from grader.errors import UsageError
 from grader.gpu.nvml import ComputeMode
 
@@ -57,7 +57,7 @@ def ability(facts: Facts) -> Ability:
     triton = packages.triton is not None and numbers(packages.triton) >= MINIMUM_TRITON
     nvcc = (
         compilers.nvcc.tool is not None
-        and works(compilers.nvcc_trial)
+        and compilers.nvcc_problem is None
         and not unsupported(facts)
         and not nvcc_is_too_new(facts)
     )
@@ -67,7 +67,7 @@ def ability(facts: Facts) -> Ability:
         cuda_on_gpu=gpu and nvcc,
         cuda_on_cpu=on_cpu and cxx_is_fit(facts),
         triton_on_gpu=gpu and triton and launcher_missing(facts) is None,
-        triton_on_cpu=on_cpu and triton and works(packages.triton_canary),
+        triton_on_cpu=on_cpu and triton and packages.triton_problem is None,
         memory_on_gpu=gpu and compilers.sanitizer.tool is not None,
     )
 
@@ -84,8 +84,8 @@ def gpu_usable(facts: Facts) -> bool:
 
 def cxx_is_fit(facts: Facts) -> bool:
     """True if g++ is installed, new enough, and works."""
-    tool = facts.compilers.cxx.tool
-    return tool is not None and tool.release >= MINIMUM_CXX and works(facts.compilers.cxx_trial)
+    cxx, problem = facts.compilers.cxx.tool, facts.compilers.cxx_problem
+    return cxx is not None and cxx.release >= MINIMUM_CXX and problem is None
 
 
 def launcher_missing(facts: Facts) -> str | None:
@@ -116,11 +116,6 @@ def torch_is_too_new(facts: Facts) -> bool:
     if imported is None or imported.cuda_build is None or driver is None:
         return False
     return imported.cuda_build[0] > driver[0]
-
-
-def works(trial: Trial | None) -> bool:
-    """True if a trial was made and succeeded."""
-    return trial is not None and trial.problem is None
 
 
 def numbers(version: str | None) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from grader.commands.doctor.ability import numbers
 from grader.commands.doctor.facts import (
     Compilers,
     Facts,
@@ -31,7 +32,6 @@ from grader.commands.doctor.facts import (
     Storage,
     System,
     TorchImport,
-    Trial,
 )
 from grader.errors import UsageError
 from grader.gpu import mps, nvml
@@ -145,9 +145,9 @@ def look_at_compilers(visible: tuple[nvml.Gpu, ...]) -> Compilers:
     architectures = toolchain.nvcc_architectures(nvcc.tool) if nvcc.tool else ()
     return Compilers(
         cxx=cxx,
-        cxx_trial=try_cxx(cxx.tool) if cxx.tool else None,
+        cxx_problem=try_cxx(cxx.tool) if cxx.tool else None,
         nvcc=nvcc,
-        nvcc_trial=try_nvcc(nvcc.tool, cxx, visible, architectures) if nvcc.tool else None,
+        nvcc_problem=try_nvcc(nvcc.tool, cxx, visible, architectures) if nvcc.tool else None,
         nvcc_architectures=architectures,
         sanitizer=toolchain.search_compute_sanitizer(),
         # The compilers that triton looks for.
@@ -160,12 +160,12 @@ def look_at_packages(*, on_gpu: bool) -> Packages:
     versions = {name: _installed(name) for name in ("torch", "triton", "numpy")}
     outcomes, ending = _probe(on_gpu=on_gpu) if versions["torch"] else ({}, "")
     torch, triton = outcomes.get("torch"), outcomes.get("triton")
-    imported = canary = None
+    imported = problem = None
     if torch is not None:
-        torch["cuda_build"] = _pair(torch["cuda_build"])
+        torch["cuda_build"] = numbers(torch["cuda_build"])[:2] or None
         imported = TorchImport(**torch)
         if versions["triton"] and imported.problem is None:
-            canary = Trial(problem=triton["problem"] if triton else f"its test {ending}")
+            problem = triton["problem"] if triton else f"its test {ending}"
     elif versions["torch"]:
         imported = TorchImport(problem=f"importing it {ending}")
     return Packages(
@@ -173,7 +173,7 @@ def look_at_packages(*, on_gpu: bool) -> Packages:
         triton_has_wheels=platform.system() == "Linux"
         and platform.machine() in ("x86_64", "aarch64"),
         torch_import=imported,
-        triton_canary=canary,
+        triton_problem=problem,
     )
 
 
@@ -199,25 +199,25 @@ def look_at_isolation(system: System, *, on_gpu: bool) -> Isolation | None:
     return isolation(gpu=on_gpu)
 
 
-def try_cxx(tool: Tool) -> Trial:
-    """Compile a shared library, load it and call it."""
+def try_cxx(tool: Tool) -> str | None:
+    """Compile a shared library, load it and call it; return the problem."""
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "trial.cpp"), Path(folder, "trial.so")
         source.write_text(_HOST_SOURCE)
         command = [str(tool.path), "-std=c++17", "-shared", "-fPIC", "-o", str(library)]
         if problem := _compile([*command, str(source)]):
-            return Trial(problem=problem)
+            return problem
         try:
             answer: int = ctypes.CDLL(str(library)).answer()
         except OSError as error:
-            return Trial(problem=f"a library that it built cannot be loaded: {error}")
-        return Trial(problem=None if answer == 42 else "a library that it built is wrong")
+            return f"a library that it built cannot be loaded: {error}"
+        return None if answer == 42 else "a library that it built is wrong"
 
 
 def try_nvcc(
     tool: Tool, cxx: Search, visible: tuple[nvml.Gpu, ...], architectures: tuple[int, ...]
-) -> Trial:
-    """Compile and link a kernel; it is not run."""
+) -> str | None:
+    """Compile and link a kernel, which is not run; return the problem."""
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "trial.cu"), Path(folder, "trial.so")
         source.write_text(_DEVICE_SOURCE)
@@ -228,7 +228,7 @@ def try_nvcc(
         # An architecture that this nvcc does not know gets a separate row.
         if visible and int(visible[0].architecture.removeprefix("sm_")) in architectures:
             command.append(f"-arch={visible[0].architecture}")
-        return Trial(problem=_compile([*command, str(source)]))
+        return _compile([*command, str(source)])
 
 
 def _compile(command: list[str]) -> str | None:
@@ -300,13 +300,6 @@ def _installed(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _pair(version: str | None) -> tuple[int, int] | None:
-    if version is None:
-        return None
-    major, minor = version.split(".")[:2]
-    return int(major), int(minor)
 
 
 def _cache_problem(cache: Path) -> str | None:

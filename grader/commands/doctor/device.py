@@ -9,7 +9,6 @@ from grader.commands.doctor.ability import (
     gpu_usable,
     nvcc_is_too_new,
     unsupported,
-    works,
 )
 from grader.commands.doctor.facts import Facts, Graphics, reasons
 from grader.commands.doctor.fixes import FIRST_DRIVER, Fixes
@@ -132,7 +131,7 @@ def judge_driver(facts: Facts, fixes: Fixes) -> Iterator[Row]:
 
 def judge_nvcc(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     """Report whether nvcc is installed, works, and fits driver and GPU."""
-    search, trial = facts.compilers.nvcc, facts.compilers.nvcc_trial
+    search, problem = facts.compilers.nvcc, facts.compilers.nvcc_problem
     visible, cuda = facts.graphics.visible, facts.graphics.driver.cuda_version
     passed_over = reasons(search)
     install = fixes.nvcc(cuda)
@@ -149,8 +148,8 @@ def judge_nvcc(facts: Facts, fixes: Fixes) -> Iterator[Row]:
             yield row("nvcc", passed_over or "none", cost=cost, fix=install)
         return
     found = f"{search.tool.version}, {search.tool.path}"
-    if not works(trial):
-        found += f": {trial.problem if trial else 'not tried'}"
+    if problem is not None:
+        found += f": {problem}"
         fix = install if facts.compilers.cxx.tool else fixes.system_package("g++")
         yield broken("nvcc", found, cost=cost, fix=fix)
     elif nvcc_is_too_new(facts) and cuda is not None:

@@ -66,23 +66,16 @@ class Graphics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """The outcome of a trial run of a tool."""
-
-    problem: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Compilers:
-    """The compilers; a trial is None if there was nothing to try.
+    """The compilers, and what went wrong when those that were found compiled a trial.
 
     `has_c_compiler` is for triton, which needs a C compiler for its launcher on a GPU.
     """
 
     cxx: Search
-    cxx_trial: Trial | None
+    cxx_problem: str | None
     nvcc: Search
-    nvcc_trial: Trial | None
+    nvcc_problem: str | None
     nvcc_architectures: tuple[int, ...]
     sanitizer: Search
     has_c_compiler: bool
@@ -98,20 +91,23 @@ class TorchImport:
     """
 
     problem: str | None
-    cuda_build: tuple[int, int] | None = None
+    cuda_build: tuple[int, ...] | None = None
     device_problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packages:
-    """Installed versions from the metadata (None: not installed), and the trials."""
+    """Installed versions from the metadata (None: not installed), and the trials.
+
+    Triton is tried only if torch could be imported.
+    """
 
     torch: str | None
     triton: str | None
     numpy: str | None
     triton_has_wheels: bool
     torch_import: TorchImport | None
-    triton_canary: Trial | None
+    triton_problem: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ def judge_python(python: Python, fixes: Fixes) -> Row:
 
 def judge_cxx(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     """Report whether g++ is installed, new enough, and works."""
-    search, trial = facts.compilers.cxx, facts.compilers.cxx_trial
+    search, problem = facts.compilers.cxx, facts.compilers.cxx_problem
     passed_over = reasons(search)
     fix = fixes.system_package("g++")
     if search.tool is None:
@@ -70,8 +70,8 @@ def judge_cxx(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     if search.tool.release < MINIMUM_CXX:
         cost = "CUDA C++ kernels cannot be graded on the CPU"
         yield mismatched("g++", f"{found}; {MINIMUM_CXX[0]} or newer is needed", cost=cost, fix=fix)
-    elif trial is not None and trial.problem is not None:
-        yield broken("g++", f"{found}: {trial.problem}", cost=NO_HOST, fix=fix)
+    elif problem is not None:
+        yield broken("g++", f"{found}: {problem}", cost=NO_HOST, fix=fix)
     else:
         yield ok("g++", found)
     if passed_over:

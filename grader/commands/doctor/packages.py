@@ -62,8 +62,9 @@ def _judge_torch_on_gpu(facts: Facts, imported: TorchImport, fixes: Fixes) -> Ro
 
 def judge_triton(facts: Facts, fixes: Fixes) -> Row:
     """Report whether triton is installed, and whether its compiler works."""
-    version, canary = facts.packages.triton, facts.packages.triton_canary
-    if not facts.packages.triton_has_wheels:
+    packages = facts.packages
+    version, problem = packages.triton, packages.triton_problem
+    if not packages.triton_has_wheels:
         found = f"there are no packages for {facts.system.name} on {facts.system.architecture}"
         fix = "use Linux on x86-64 or aarch64, or Google Colab"
         return missing("triton", found, cost=NO_TRITON, fix=fix)
@@ -73,11 +74,11 @@ def judge_triton(facts: Facts, fixes: Fixes) -> Row:
     if numbers(version) < MINIMUM_TRITON:
         found = f"{version}; {dotted(MINIMUM_TRITON)} or newer is needed"
         return mismatched("triton", found, cost=NO_TRITON, fix=fixes.pip(wanted))
-    if canary is None:
+    if packages.torch_import is None or packages.torch_import.problem is not None:
         return note("triton", f"{version}, not tried (it needs torch)", cost=NO_TRITON)
-    if canary.problem is not None:
+    if problem is not None:
         cost = "Triton kernels cannot be graded on the CPU"
-        failure = f"its compiler failed a test kernel ({canary.problem})"
+        failure = f"its compiler failed a test kernel ({problem})"
         fix = fixes.pip(wanted, force=True)
         return broken("triton", f"{version}: {failure}", cost=cost, fix=fix)
     if facts.graphics.visible and (package := launcher_missing(facts)):

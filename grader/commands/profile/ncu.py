@@ -13,7 +13,6 @@ from dataclasses import replace
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.judge.session import Session
-from grader.judge.tool_command import ToolCommand
 from grader.sandbox import scratch_dir
 from grader.system.toolchain import Tool
 
@@ -38,11 +37,9 @@ def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str
 
     Returns (metric, value) pairs, and a reason if there are none.
     """
-    tool_command = ToolCommand(
-        command=(
-            *(str(ncu.path), "--csv", "--log-file", _LOG, "--clock-control", "none"),
-            *("--target-processes", "all", "--metrics", ",".join(METRICS)),
-        ),
+    tool_command = (
+        *(str(ncu.path), "--csv", "--log-file", _LOG, "--clock-control", "none"),
+        *("--target-processes", "all", "--metrics", ",".join(METRICS)),
     )
     limits = replace(setup.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=1 << 20)
     with Session(setup.built, limits, setup.server, tool_command=tool_command) as session:

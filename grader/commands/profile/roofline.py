@@ -14,7 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
+from typing import Any
+
+from grader.text.templates import templates
 
 BAR = 40
 _WIDTH, _HEIGHT, _MARGIN = 720, 440, 60
@@ -70,25 +72,27 @@ def bars(points: Sequence[Point], roofline: Roofline) -> list[str]:
     return lines
 
 
-def svg(points: Sequence[Point], roofline: Roofline, title: str) -> str:
-    """Draw the roofline with each point that has an intensity; draw bars if there is none."""
+def drawing(points: Sequence[Point], roofline: Roofline, title: str) -> str:
+    """Return an SVG: the roofline with each point that has an intensity; bars if there is none."""
     placed = [point for point in points if point.intensity is not None]
-    body = (
-        _picture(placed, roofline)
-        if placed and roofline.tflop_s is not None
-        else _bars(points, roofline)
-    )
+    picture = placed and roofline.tflop_s is not None
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'font-family="sans-serif" font-size="13">\n'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>\n'
-        f'<text x="{_MARGIN}" y="28" font-size="16">{escape(title)}</text>\n'
-        + "\n".join(body)
-        + "\n</svg>\n"
+        templates("grader.commands.profile", escape=True)
+        .get_template("roofline.svg.j2")
+        .render(
+            axes=_axes(placed, roofline) if picture else None,
+            points=placed if picture else points,
+            roofline=roofline,
+            title=title,
+            width=_WIDTH,
+            height=_HEIGHT,
+            margin=_MARGIN,
+        )
     )
 
 
-def _picture(points: Sequence[Point], roofline: Roofline) -> list[str]:
+def _axes(points: Sequence[Point], roofline: Roofline) -> dict[str, Any]:
+    """Return both axes: the powers of ten on them, and functions from a value to its place."""
     assert roofline.tflop_s is not None
     ridge = 1e3 * roofline.tflop_s / roofline.gb_s
     left = math.floor(math.log10(min([ridge / 10, *(p.intensity or ridge for p in points)])))
@@ -103,53 +107,12 @@ def _picture(points: Sequence[Point], roofline: Roofline) -> list[str]:
         down = min(max(top - math.log10(tflop_s), 0.0), float(_DECADES))
         return _MARGIN + (_HEIGHT - 2 * _MARGIN) * down / _DECADES
 
-    # The intensity at which the memory line enters the picture.
-    start = max(10.0**left, 10.0 ** (top - _DECADES + 3) / roofline.gb_s)
-    corners = " ".join(
-        f"{x(i):.1f},{y(t):.1f}"
-        for i, t in (
-            (start, start * roofline.gb_s / 1e3),
-            (ridge, roofline.tflop_s),
-            (10.0**right, roofline.tflop_s),
-        )
-    )
-    lines = [f'<polyline points="{corners}" fill="none" stroke="black" stroke-width="2"/>']
-    for decade in range(left, right + 1):
-        at = x(10.0**decade)
-        lines.append(
-            f'<text x="{at:.1f}" y="{_HEIGHT - _MARGIN + 20}" text-anchor="middle">'
-            f"{10.0**decade:g}</text>"
-        )
-    for decade in range(top - _DECADES, top + 1):
-        at = y(10.0**decade)
-        lines.append(
-            f'<text x="{_MARGIN - 8}" y="{at:.1f}" text-anchor="end">{10.0**decade:g}</text>'
-        )
-    lines += [
-        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 14}" text-anchor="middle">operations/byte</text>',
-        f'<text x="{_MARGIN}" y="{_MARGIN - 12}">TFLOP/s; {roofline.gb_s:.0f} GB/s, '
-        f"{roofline.tflop_s:.1f} TFLOP/s in float32</text>",
-    ]
-    for point in points:
-        assert point.intensity is not None and point.tflop_s is not None
-        right_at, down_at = x(point.intensity), y(point.tflop_s)
-        lines.append(f'<circle cx="{right_at:.1f}" cy="{down_at:.1f}" r="5" fill="crimson"/>')
-        lines.append(
-            f'<text x="{right_at + 9:.1f}" y="{down_at + 4:.1f}">{escape(point.name)}: '
-            f"{point.tflop_s:.2f}</text>"
-        )
-    return lines
-
-
-def _bars(points: Sequence[Point], roofline: Roofline) -> list[str]:
-    span, lines = _WIDTH - 2 * _MARGIN, []
-    for number, point in enumerate(points):
-        top = _MARGIN + 60 * number
-        lines += [
-            f'<rect x="{_MARGIN}" y="{top}" width="{span}" height="22" fill="#ddd"/>',
-            f'<rect x="{_MARGIN}" y="{top}" width="{span * min(roofline.share(point), 1.0):.1f}" '
-            'height="22" fill="crimson"/>',
-            f'<text x="{_MARGIN}" y="{top + 40}">{escape(point.name)}: {point.gb_s:.0f} of '
-            f"{roofline.gb_s:.0f} GB/s</text>",
-        ]
-    return lines
+    return {
+        "x": x,
+        "y": y,
+        "x_marks": [10.0**decade for decade in range(left, right + 1)],
+        "y_marks": [10.0**decade for decade in range(top - _DECADES, top + 1)],
+        # The intensity at which the memory line enters the picture.
+        "start": max(10.0**left, 10.0 ** (top - _DECADES + 3) / roofline.gb_s),
+        "ridge": ridge,
+    }

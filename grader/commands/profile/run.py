@@ -12,20 +12,19 @@ If this machine cannot show a part, the output says what is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from grader.assignment.model import Assignment, Kernel
-from grader.build.artifact import Built, Rejected
+from grader.build.artifact import Rejected
 from grader.build.ptxas import Resources
-from grader.checks.check import KernelFile
 from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
 from grader.commands.profile.resources import resources, triton_resources
-from grader.commands.profile.roofline import Point, Roofline, bars, svg
+from grader.commands.profile.roofline import Point, Roofline, bars, drawing
 from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
@@ -34,7 +33,7 @@ from grader.gpu.nvml import Gpu
 from grader.gpu.target import course_target
 from grader.grading.context import FileContext, open_context
 from grader.grading.file_state import FileState
-from grader.grading.plan import Options, Plan
+from grader.grading.plan import Options, absence_reason, make_plan
 from grader.grading.progress import Progress, progress_on
 from grader.protocol.targets import TARGETS
 from grader.submission.reader import Submission
@@ -47,55 +46,47 @@ _INDENT = 2
 _THREADS_PER_MULTIPROCESSOR = 2048  # of data centres' GPUs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What to profile, and the file for the SVG, if any.
+def run_profile(
+    assignment: Assignment,
+    submission: Submission,
+    *,
+    kernel: str | None,
+    language: Language | None,
+    gpu: Gpu | None,
+    svg: Path | None,
+) -> ExitCode:
+    """Print the profile of every file of the kernel; incomplete if one does not build.
 
-    `kernel` may be None if the assignment has only one.
+    `kernel` may be None if the assignment has only one. The roofline is drawn into the
+    file `svg`, if any.
     """
-
-    assignment: Assignment
-    kernel: str | None
-    language: Language | None
-    gpu: Gpu | None
-    svg: Path | None
-
-
-def run_profile(request: Request, submission: Submission) -> ExitCode:
-    """Print the profile of every file of the kernel; incomplete if one does not build."""
-    kernel = chosen_kernel(request.assignment, request.kernel)
-    paths = [
-        (language, path)
-        for language, path in kernel.files.items()
-        if request.language in (None, language)
-    ]
-    files = tuple(
-        KernelFile(kernel=kernel, language=language, source=submission.files[path])
-        for language, path in paths
-        if path in submission
+    chosen = chosen_kernel(assignment, kernel)
+    options = Options(
+        gpu=gpu,
+        kernels=frozenset({chosen.name}),
+        languages=frozenset(Language if language is None else {language}),
     )
-    if not files:
-        names = ", ".join(path for _, path in paths)
+    plan = make_plan(assignment, submission, options)
+    if not plan.files:
         raise UsageError(
-            f"the submission has no {names or 'file in that language'} of {kernel.name}",
-            tip="name its folder with --from",
+            absence_reason(assignment, submission, chosen, options),
+            tip="name the submission's folder with --from",
         )
     page = Page(Console())
-    plan = Plan(kernels=((kernel, files),))
     failed = False
     with (
         progress_on(Console(stderr=True)) as progress,
-        open_context(request.assignment, Options(gpu=request.gpu), plan) as context,
+        open_context(assignment, options, plan) as context,
     ):
-        for kernel_file in files:
+        for kernel_file in plan.files:
             file = FileContext(context, FileState(file=kernel_file))
             built = file.wait_for_build()
-            page.sentence(f"{request.assignment.title}: {kernel_file.title}")
+            page.sentence(f"{assignment.title}: {kernel_file.title}")
             if isinstance(built, Rejected):
                 page.sentence(built.message, indent=_INDENT)
                 failed = True
                 continue
-            profile = _Profile(page, request, file, built, progress)
+            profile = _Profile(page, file, progress, svg)
             profile.time()
             profile.resources()
             profile.accesses()
@@ -124,17 +115,16 @@ class _Profile:
     """Writes the profile of one file to a page, with a method for each part."""
 
     page: Page
-    request: Request
     file: FileContext
-    built: Built
     progress: Progress
+    svg: Path | None
 
     def _write(self, text: str, *, level: int = 1) -> None:
         self.page.sentence(text, indent=level * _INDENT)
 
     def time(self) -> None:
         """Write the times of the kernel and of torch, and the rates under the roofline."""
-        gpu, svg_path, title = self.request.gpu, self.request.svg, self.file.file.title
+        gpu, svg_path, title = self.file.gpu, self.svg, self.file.file.title
         if gpu is None:
             self._write(
                 "time: no GPU here. With a GPU, this shows the time compared with torch, the "
@@ -170,7 +160,7 @@ class _Profile:
             self._write(f"roofline: not shown: {why}")
         elif svg_path is not None:
             path = svg_path.with_stem(f"{svg_path.stem}-{self.file.file.language.value}")
-            write_text(path, svg(points, roofline, f"{title} on {gpu.name}"))
+            write_text(path, drawing(points, roofline, f"{title} on {gpu.name}"))
             self._write(f"roofline: drawn in {path}")
         for flag in timed.evidence.flags:
             self._write(f"note: {flag}")
@@ -186,10 +176,10 @@ class _Profile:
                 "registers and shared memory: nvcc is needed but not installed (`grade doctor`)"
             )
             return
-        gpu = self.request.gpu
+        gpu = self.file.gpu
         architecture = gpu.compute_capability if gpu else course_target().version
         name = "sm_{}{}".format(*architecture)
-        kernels = resources(self.request.assignment, self.file.file.source, nvcc, architecture)
+        kernels = resources(self.file.assignment, self.file.file.source, nvcc, architecture)
         if not kernels:
             self._write(f"registers: nvcc finds no kernel in the file for {name}")
         for used in kernels:
@@ -198,7 +188,7 @@ class _Profile:
 
     def _triton_resources(self) -> None:
         """Write the resources of the launches of one case, compiled for the course's GPU."""
-        if self.request.gpu is not None:
+        if self.file.gpu is not None:
             self._write(
                 "registers and shared memory: Triton compiles at run time; ncu shows them, and "
                 "`--device cpu` for each launch."
@@ -239,26 +229,22 @@ class _Profile:
 
     def hardware_counters(self) -> None:
         """Write the GPU's hardware counters, as ncu reads them; nothing without a GPU."""
-        if self.request.gpu is None:
+        if self.file.gpu is None:
             return
         # These import torch.
-        from grader.checks.common.case_run import RunSetup
         from grader.checks.counters.count import counting_case
         from grader.commands.profile.ncu import counters
-        from grader.judge.oracle import Oracle
 
         ncu = toolchain.find_ncu()
         if ncu is None:
             self._write("hardware counters: ncu is not installed (`grade doctor`)")
             return
-        assignment, file = self.request.assignment, self.file.file
-        case = counting_case(assignment, file.kernel, file.language, 0)
-        prepared = case, Oracle(assignment).data(case, file.language)
-        setup = RunSetup(
-            assignment=assignment, built=self.built, server=None, driver=None, private=True
-        )
+        file = self.file.file
+        case = counting_case(self.file.assignment, file.kernel, file.language, 0)
+        # The worker is started under ncu, not forked from the server.
+        setup = replace(self.file.setup(private=True), server=None, driver=None)
         with self.progress.step(f"ncu on {file.title}"):
-            counted, reason = counters(setup, ncu, prepared)
+            counted, reason = counters(setup, ncu, (case, self.file.data(case)))
         if not counted:
             self._write(f"hardware counters: {reason}")
             return

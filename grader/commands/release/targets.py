@@ -76,8 +76,7 @@ def prairielearn(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
     """Folders of a course: the question, and the grader in serverFilesCourse; and the image."""
     assignment = assignments[0]
     question, server = f"questions/{assignment.name}", "serverFilesCourse/gpu-grade"
-    yield Entry(f"{question}/info.json", _question(assignment).encode())
-    folders = {"run.sh": f"{server}/", "question.html": f"{question}/"}
+    folders = {"run.sh": f"{server}/", "question.html": f"{question}/", "info.json": f"{question}/"}
     for entry in written_files("prairielearn", _words("prairielearn", assignment)):
         yield replace(entry, path=folders.get(entry.path, "") + entry.path)
     yield from below(server, (*grader_files(), *graded_files(assignment)))
@@ -132,29 +131,10 @@ def _words(target: str, *assignments: Assignment) -> dict[str, str]:
     return {
         "NAME": first.name,
         "TITLE": first.title,
+        "TITLE_IN_JSON": json.dumps(first.title, ensure_ascii=False),
+        "UUID": str(uuid.uuid5(_UUIDS, first.name)),  # the same in every release
         "POINTS": f"{first.max_score:g}",
         "BUDGET": str(BUDGETS_S.get(target, 0)),
         "FILES": ", ".join(files),
         "ASSIGNMENTS": listed,
     }
-
-
-def _question(assignment: Assignment) -> str:
-    """Return PrairieLearn's info.json; its UUID depends on the name alone."""
-    info = {
-        "uuid": str(uuid.uuid5(_UUIDS, assignment.name)),
-        "title": assignment.title,
-        "topic": "GPU programming",
-        "type": "v3",
-        "singleVariant": True,
-        "gradingMethod": "External",
-        "externalGradingOptions": {
-            "enabled": True,
-            "image": "gpu-grade/prairielearn",
-            "entrypoint": "/grade/serverFilesCourse/gpu-grade/run.sh",
-            "serverFilesCourse": ["gpu-grade/"],
-            "timeout": 300,
-            "enableNetworking": False,
-        },
-    }
-    return json.dumps(info, indent=2, ensure_ascii=False) + "\n"

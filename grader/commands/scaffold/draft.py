@@ -66,8 +66,7 @@ class Draft:
     @property
     def extents(self) -> tuple[str, ...]:
         """The sizes that shapes depend on, in the order of the arguments."""
-        used = {n for a in self.signature.arrays for e in a.shape or () for n in e.names}
-        return tuple(a.name for a in self.signature.scalars if a.name in used)
+        return tuple(a.name for a in self.signature.scalars if a.name in self.signature.extents)
 
     @property
     def others(self) -> tuple[Argument, ...]:

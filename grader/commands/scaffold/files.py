@@ -6,7 +6,6 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import grader
@@ -17,19 +16,11 @@ from grader.assignment.reader import read_assignment
 from grader.commands.scaffold.draft import Draft, element_count, same_count
 from grader.commands.verify.lints import FILL_IN
 from grader.errors import GraderError, SpecError, UsageError
+from grader.text.templates import templates
 from grader.vocabulary import Language
 
 _TREES = (ASSIGNMENTS, REFERENCES, TEMPLATES)
 _SCHEMA = Path("grader/schemas/assignment.schema.json")
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A line that the author must fill in."""
-
-    file: Path
-    line: int
-    text: str
 
 
 def course_folder(start: Path) -> Path:
@@ -64,15 +55,15 @@ def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def gaps(files: tuple[Path, ...], course: Path) -> Iterator[Gap]:
-    """Yield the lines to fill in, except in stubs, which are generated from the solved files."""
+def gaps(files: tuple[Path, ...], course: Path) -> Iterator[tuple[Path, int, str]]:
+    """Yield file, number and text of the lines to fill in, except in the generated stubs."""
     for file in files:
         if file.parts[0] == TEMPLATES or "samples" in file.parts:
             continue
         lines = (course / file).read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, start=1):
             if FILL_IN in line:
-                yield Gap(file, number, line.strip())
+                yield file, number, line.strip()
 
 
 def _make(draft: Draft, aside: Path, schema: str) -> None:
@@ -96,15 +87,7 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
     `templates/assignment/` has the files of the assignment's folder, `templates/LANGUAGE/`
     the solved file (`kernel`) and the samples (VERDICT/NAME).
     """
-    import jinja2  # takes 0.1 s; other commands do without
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.commands.scaffold"),
-        keep_trailing_newline=True,
-        lstrip_blocks=True,
-        trim_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates("grader.commands.scaffold")
     environment.globals |= {
         "draft": draft,
         "element_count": element_count,

@@ -4,7 +4,6 @@ reference/NAME/FILE    exists for every kernel and language
 generated files        stubs, header, fingerprints and the handout's tiers are up to date
 signature              reference and stub define the entry as in the spec: the same
                        parameters, types (CUDA C++) and names, in order
-header                 declares the entry
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ def agreement_rows(assignment: Assignment, repository: Path) -> Iterator[Row]:
         for language, path in kernel.files.items():
             yield from _file_rows(assignment, language, path, repository)
     yield _generated_row(assignment, repository)
-    if any(Language.CUDA in kernel.files for kernel in assignment.kernels):
-        yield _header_row(assignment, repository)
 
 
 def _file_rows(
@@ -109,20 +106,4 @@ def _generated_row(assignment: Assignment, repository: Path) -> Row:
         expected="stubs, header, fingerprints and the handout's tiers are up to date",
         problem=f"out of date: {', '.join(outdated)}" if outdated else "",
         note=note,
-    )
-
-
-def _header_row(assignment: Assignment, repository: Path) -> Row:
-    declaration = f"{assignment.signature.c_declaration};"
-    header = repository / TEMPLATES / assignment.name / assignment.signature.header_name
-    problem = "" if header.is_file() else "no such file"
-    if not problem and declaration not in header.read_text(encoding="utf-8", errors="replace"):
-        problem = "no such line"
-    return proof(
-        assignment.name,
-        f"header {header.name}",
-        "declares the entry",
-        expected=declaration,
-        problem=problem,
-        note=_FIX if problem else "",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from grader.checks.common import executor_findings
@@ -11,7 +12,7 @@ from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.commands.verify.row import Row, State, differs_if
 from grader.commands.verify.samples import Expectation, Planted, Sample
 from grader.report.evidence import BuildEvidence, CorrectnessEvidence, Finding, MemoryEvidence
-from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.model import CheckResult, Report
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
@@ -33,26 +34,27 @@ def judge_sample(
     checks = [c for k in report.kernels if k.language is not None for c in k.checks]
     promises = list(_promises(sample, promised, report, checks, device))
     broken = [promise for promise in promises if not promise.kept]
-    state, note = _graded(report, bool(broken)), ""
+    note, only_elsewhere = "", False
     planted = promised.planted
     if broken:
         note = _why(checks, report.verdict)
     elif planted is not None and not planted.convicts(device):
         blind = planted.severity(device) is None
         note = f"{'blind' if blind else 'a warning or more'} on this device: {promised.why}"
-        if blind and state is State.AGREES:
-            state = State.ELSEWHERE
-    return Row(
-        assignment=sample.assignment,
-        subject=f"sample {sample.title}",
-        check="verdict",
-        state=state,
+        only_elsewhere = blind
+    row = _row(
+        report,
+        f"sample {sample.title}",
+        "verdict",
+        wrong=bool(broken),
         expected="; ".join(promise.expected for promise in promises),
         actual="; ".join(promise.actual for promise in broken or promises),
         note=note,
-        verdicts=_verdicts(checks),
-        wall_s=report.wall_s,
+        checks=checks,
     )
+    if only_elsewhere and row.state is State.AGREES:
+        return replace(row, state=State.ELSEWHERE)
+    return row
 
 
 def not_here(sample: Sample, why: str) -> Row:
@@ -88,7 +90,7 @@ def _promises(
         yield _Promise(f"by the check {promised.check}", actual, promised.check in givers)
         visible = [c for c in visible if c.check == promised.check]
     if promised.message is not None:
-        texts = [" ".join(text.split()) for text in _texts(visible)]
+        texts = [" ".join(text.split()) for text, _ in _said(visible)]
         phrase = " ".join(promised.message.split())
         kept = any(phrase in text for text in texts)
         actual = "does" if kept else "does not: " + (" / ".join(texts[:2]) or "no message")
@@ -151,8 +153,9 @@ def _finding(finding: Finding) -> str:
     return f"{finding.severity} {finding.kind.replace('_', ' ')} at {place}{other}"
 
 
-def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
-    """Check that one solved file has all of its points."""
+def judge_reference(report: Report, seed: int) -> Row:
+    """Check that the one solved file has all of its points."""
+    kernel = report.kernels[0]
     lost = [
         c
         for c in kernel.checks
@@ -163,37 +166,37 @@ def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
     whole = kernel.score is not None and kernel.score + kernel.pending >= kernel.max_score
     accepted = report.verdict is Verdict.ACCEPTED and not lost and whole
     pending = f"{kernel.pending:g} points pending" if kernel.pending else ""
-    return Row(
-        assignment=report.assignment,
-        subject=f"reference {kernel.file}",
-        check=f"accepted, seed {seed}",
-        state=_graded(report, not accepted),
+    return _row(
+        report,
+        f"reference {kernel.file}",
+        f"accepted, seed {seed}",
+        wrong=not accepted,
         expected=f"accepted with {kernel.max_score:g} points",
         actual=f"{report.verdict.phrase} with {_points(kernel.score)}",
         note=pending if accepted else _headline(kernel.checks, kernel.verdict),
-        verdicts=_verdicts(kernel.checks),
-        wall_s=report.wall_s,
+        checks=kernel.checks,
     )
 
 
-def judge_untouched(kernel: KernelResult, report: Report) -> Row:
+def judge_untouched(report: Report) -> Row:
     """Check that the unchanged stub counts as `not_submitted`."""
+    kernel = report.kernels[0]
     headline = _headline(kernel.checks, kernel.verdict)
     right = report.verdict is Verdict.NOT_SUBMITTED and report.score == 0 and not report.pending
-    return Row(
-        assignment=report.assignment,
-        subject=f"stub of {kernel.name}",
-        check="untouched",
-        state=_graded(report, not right),
+    return _row(
+        report,
+        f"stub of {kernel.name}",
+        "untouched",
+        wrong=not right,
         expected="not submitted with 0 points",
         actual=f"{report.verdict.phrase} with {_points(report.score)}",
         note="" if right else f"{headline}; `python -m grader.assignment.generated` updates stubs",
-        wall_s=report.wall_s,
     )
 
 
-def judge_trivial(subject: str, check: str, kernel: KernelResult, report: Report) -> Row:
+def judge_trivial(subject: str, check: str, report: Report) -> Row:
     """Check that a kernel that does no work is built and earns nothing."""
+    kernel = report.kernels[0]
     built = any(c.check == CheckName.BUILD and c.verdict is Verdict.ACCEPTED for c in kernel.checks)
     paid = [c.name for c in kernel.checks if c.score]
     # The memory check may pass, but no case may be right without work.
@@ -206,26 +209,40 @@ def judge_trivial(subject: str, check: str, kernel: KernelResult, report: Report
         what += f", {kernel.pending:g} pending"
     if paid or idle:
         what += f" ({', '.join(dict.fromkeys((*paid, *idle)))})"
+    return _row(
+        report,
+        subject,
+        check,
+        wrong=wrong,
+        expected="built, and 0 points in every check",
+        actual=what if built else f"not built: {report.verdict.phrase}",
+        note=_headline(kernel.checks, kernel.verdict) if wrong else "",
+        checks=kernel.checks,
+    )
+
+
+def _row(
+    report: Report,
+    subject: str,
+    check: str,
+    *,
+    wrong: bool,
+    expected: str,
+    actual: str,
+    note: str = "",
+    checks: Iterable[CheckResult] = (),
+) -> Row:
     return Row(
         assignment=report.assignment,
         subject=subject,
         check=check,
-        state=_graded(report, wrong),
-        expected="built, and 0 points in every check",
-        actual=what if built else f"not built: {report.verdict.phrase}",
-        note=_headline(kernel.checks, kernel.verdict) if wrong else "",
-        verdicts=_verdicts(kernel.checks),
+        state=State.FAILED if report.verdict is Verdict.GRADER_ERROR else differs_if(wrong),
+        expected=expected,
+        actual=actual,
+        note=note,
+        verdicts=tuple((check.name, check.verdict.phrase) for check in checks),
         wall_s=report.wall_s,
     )
-
-
-def _verdicts(checks: Iterable[CheckResult]) -> tuple[tuple[str, str], ...]:
-    """Return the verdict of each check, by its name in the report."""
-    return tuple((check.name, check.verdict.phrase) for check in checks)
-
-
-def _graded(report: Report, wrong: bool) -> State:
-    return State.FAILED if report.verdict is Verdict.GRADER_ERROR else differs_if(wrong)
 
 
 def _points(score: float | None) -> str:
@@ -245,30 +262,28 @@ def _why(checks: Sequence[CheckResult], verdict: Verdict) -> str:
     return "; ".join([_headline(checks, verdict), *(runs if len(runs) > 1 else ())])
 
 
-def _texts(checks: Iterable[CheckResult]) -> Iterator[str]:
-    """Yield every message and hint of these checks."""
+def _said(checks: Iterable[CheckResult]) -> Iterator[tuple[str, int | None]]:
+    """Yield every message of these checks with its hint, and the student's line that it has."""
     for check in checks:
-        yield f"{check.message} {check.hint}"
+        yield f"{check.message} {check.hint}", None
         evidence = check.evidence
         if isinstance(evidence, MemoryEvidence):
-            yield from (f"{finding.message} {finding.hint}" for finding in evidence.findings)
+            yield from (
+                (f"{found.message} {found.hint}", found.line) for found in evidence.findings
+            )
         elif isinstance(evidence, CorrectnessEvidence):
-            yield from (f"{case.message} {case.hint}" for case in evidence.cases)
+            yield from ((f"{case.message} {case.hint}", None) for case in evidence.cases)
         elif isinstance(evidence, BuildEvidence):
-            yield from (diagnostic.message for diagnostic in evidence.diagnostics)
+            yield from ((found.message, found.line) for found in evidence.diagnostics)
 
 
 def _lines(checks: Iterable[CheckResult], file: str) -> set[int]:
     """Return the student's lines that these checks name."""
-    checks = list(checks)
     place = re.compile(rf"{re.escape(file.rsplit('/', 1)[-1])}:(\d+)")
-    named = {int(number) for text in _texts(checks) for number in place.findall(text)}
-    for check in checks:
-        evidence = check.evidence
-        if isinstance(evidence, MemoryEvidence):
-            named |= {f.line for f in evidence.findings if f.line is not None}
-        elif isinstance(evidence, BuildEvidence):
-            named |= {d.line for d in evidence.diagnostics if d.line is not None}
+    named: set[int] = set()
+    for text, line in _said(checks):
+        named.update(map(int, place.findall(text)))
+        named.update([line] if line is not None else [])
     return named
 
 

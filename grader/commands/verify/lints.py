@@ -11,15 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from grader.assignment.calibration import REFERENCE, Calibration, calibrations, must_be_too_slow
-from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range
+from grader.assignment.calibration import REFERENCE, Calibration, calibrations
+from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import samples_of
 from grader.report.verdict import Verdict
-from grader.timing.proposal import sensitivities
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 LEAST_SAMPLES = 8  # per language, to cover the classic mistakes
@@ -59,8 +58,8 @@ def duplicates(assignment: Assignment, _: Path) -> Findings:
     visible = [case for case in assignment.cases if case.visibility is Visibility.VISIBLE]
     for position, case in enumerate(visible):
         for other in visible[:position]:
-            if _same_case(case, other) and _overlap(case, other):
-                yield State.DIFFERS, f"{_named(case)} occurs twice"
+            if _same_case(case, other):
+                yield State.DIFFERS, f"{case.name} occurs twice"
 
 
 def hidden(assignment: Assignment, _: Path) -> Findings:
@@ -68,13 +67,16 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
     visible = [case for case in assignment.cases if case.visibility is Visibility.VISIBLE]
     others = [case for case in assignment.cases if case.visibility is not Visibility.VISIBLE]
     for case in others:
-        if any(_same_case(case, other) and _overlap(case, other) for other in visible):
-            yield State.DIFFERS, f"{_named(case)} is a visible case as well"
+        if any(_same_case(case, other) for other in visible):
+            yield State.DIFFERS, f"{case.name} is a visible case as well"
         ranges = [size for size in case.sizes.values() if isinstance(size, Range)]
         draws = math.prod(size.max - size.min + 1 for size in ranges)
         if ranges and draws < _LEAST_DRAWS:
-            yield State.WARNING, f"{_named(case)} has only {draws} sizes to draw from"
-    for language in _languages(assignment):
+            yield (
+                State.WARNING,
+                f"{case.name} has only {draws} sizes to draw from",
+            )
+    for language in assignment.languages:
         for device in Device:
             if not any(language in case.languages and device in case.devices for case in others):
                 lacking = f"no hidden case for {language.phrase} on {device}"
@@ -83,18 +85,12 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
 
 def sizes(assignment: Assignment, _: Path) -> Findings:
     """A size that is the same in all cases of a device: it could be hard-coded."""
-    extents = {
-        name
-        for argument in assignment.signature.arrays
-        for extent in argument.shape or ()
-        for name in extent.names
-    }
-    for language in _languages(assignment):
+    for language in assignment.languages:
         for device in Device:
             cases = [c for c in assignment.cases if language in c.languages and device in c.devices]
             if not cases:
                 yield State.WARNING, f"no case for {language.phrase} on {device}"
-            for name in sorted(extents):
+            for name in sorted(assignment.signature.extents):
                 values = {str(case.sizes[name]) for case in cases}
                 drawn = any(isinstance(case.sizes[name], Range) for case in cases)
                 if cases and len(values) == 1 and not drawn:
@@ -119,15 +115,18 @@ def memory_cases(assignment: Assignment, _: Path) -> Findings:
             size = f"{elements} elements, more than {MOST_MEMORY_ELEMENTS}"
             yield (
                 State.DIFFERS,
-                f"{_named(case)} has memory = true and {size}: choose a smaller one",
+                f"{case.name} has memory = true and {size}: choose a smaller one",
             )
         if case.visibility is not Visibility.VISIBLE:
-            yield State.WARNING, f"{_named(case)} has memory = true but is hidden: it is not used"
+            yield (
+                State.WARNING,
+                f"{case.name} has memory = true but is hidden: it is not used",
+            )
 
 
 def tolerances(assignment: Assignment, _: Path) -> Findings:
     """A tolerance that a result in half precision would meet."""
-    for language in _languages(assignment):
+    for language in assignment.languages:
         tolerance = assignment.tolerances[language]
         kinds = {
             assignment.signature.element_type(output, language).word
@@ -143,7 +142,7 @@ def tolerances(assignment: Assignment, _: Path) -> Findings:
 
 def samples(assignment: Assignment, reference: Path) -> Findings:
     """A language with too few samples, or with only right or only wrong ones."""
-    for language in _languages(assignment):
+    for language in assignment.languages:
         verdicts = Counter(s.verdict for s in samples_of(reference) if s.language == language)
         count = sum(verdicts.values())
         if not count:
@@ -185,23 +184,19 @@ def tiers(assignment: Assignment, _: Path) -> Findings:
 
 def _tier_findings(kernel: Kernel, language: Language, known: list[Calibration]) -> Findings:
     what = f"{kernel.name} in {language.phrase}"
-    figures = [(calibration, calibration.of(kernel.name, language)) for calibration in known]
-    if not any(f.speedup for _, measured in figures for f in measured if f.hand_in == REFERENCE):
+    measured = [calibration.speedups(kernel.name, language) for calibration in known]
+    if not any(REFERENCE in speedups for speedups in measured):
         yield State.WARNING, f"{what}: no calibration times the reference: run `grade calibrate`"
-    for calibration, measured in figures:
-        speedups = {f.hand_in: f.speedup for f in measured if f.speedup is not None}
-        scored = kernel.tiers.of(language, calibration.architecture)
-        for tier in scored:
+    for calibration, speedups in zip(known, measured, strict=True):
+        for tier in kernel.tiers.of(language, calibration.architecture):
             if speedups and max(speedups.values()) < tier.speedup:
                 yield (
                     State.DIFFERS,
                     f"{what}: nobody reaches the tier at {tier.speedup:g} on {calibration.gpu}: "
                     f"the best is {max(speedups.values()):.2f}",
                 )
-        if scored and REFERENCE in speedups:
-            slow = [(name, value) for name, value in speedups.items() if must_be_too_slow(name)]
-            for sentence in sensitivities(scored, speedups[REFERENCE], slow):
-                yield State.WARNING, f"{what}, on {calibration.gpu}: {sentence}"
+        for sentence in calibration.sensitivities(kernel, language):
+            yield State.WARNING, f"{what}, on {calibration.gpu}: {sentence}"
 
 
 def benchmarks(assignment: Assignment, _: Path) -> Findings:
@@ -209,7 +204,7 @@ def benchmarks(assignment: Assignment, _: Path) -> Findings:
     if not assignment.benchmarks:
         yield State.WARNING, "there are no [[benchmarks]]: speed is not measured"
         return
-    for language in _languages(assignment):
+    for language in assignment.languages:
         if not any(language in benchmark.languages for benchmark in assignment.benchmarks):
             yield State.DIFFERS, f"no benchmark for {language.phrase}"
     short = {
@@ -260,28 +255,11 @@ def unfilled(files: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _languages(assignment: Assignment) -> list[Language]:
-    used = {language for kernel in assignment.kernels for language in kernel.files}
-    return [language for language in Language if language in used]
-
-
 def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
-    """True if both cases have the same fixed sizes and kind of values."""
+    """True if both have the same fixed sizes and values, for some language and device."""
     fixed = not any(isinstance(size, Range) for size in case.sizes.values())
-    return fixed and case.sizes == other.sizes and case.values == other.values
-
-
-def _overlap(case: CaseTemplate, other: CaseTemplate) -> bool:
-    """True if both cases occur for one language and device."""
-    return bool(case.devices & other.devices and case.languages & other.languages)
-
-
-def _named(case: CaseTemplate) -> str:
-    words = [
-        f"{name}={size.min}..{size.max}" if isinstance(size, Range) else f"{name}={size}"
-        for name, size in case.sizes.items()
-    ]
-    return ", ".join([*words, *([case.values] if case.values != DEFAULT_VALUES else [])])
+    alike = fixed and case.sizes == other.sizes and case.values == other.values
+    return bool(alike and case.devices & other.devices and case.languages & other.languages)
 
 
 LINTS: dict[str, tuple[Lint, str]] = {

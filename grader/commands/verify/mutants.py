@@ -18,16 +18,15 @@ is a difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 
-from grader.commands.verify.oracle_cases import OracleCases, Output
-from grader.commands.verify.row import Row, proof
+from grader.commands.verify.oracle_cases import OracleCases, Output, Proof
 from grader.errors import GraderError
-from grader.judge.compare import BITS, allowed
+from grader.judge.compare import allowed
 
 _MOST_STEPS = 64  # one or two are enough from the rounded bound to the bound itself
 
@@ -40,23 +39,8 @@ _WHOLE: dict[str, Callable[[Output], torch.Tensor | None]] = {
 }
 
 
-def mutant_rows(cases: OracleCases) -> Iterator[Row]:
-    """Yield a row for each kind of mutant."""
-    for check, expected, (problem, note) in (
-        ("the right answer", "accepted in every case", (_right(cases), "")),
-        *((f"mutant: {what}", "refused in every case", _whole(cases, what)) for what in _WHOLE),
-        ("one step past", "refused, and only that element", _at_the_bound(cases, past=True)),
-        ("just inside", "accepted", _at_the_bound(cases, past=False)),
-        ("broken results", "a grader error", _broken(cases)),
-    ):
-        subject = f"comparison, {cases.language.phrase}"
-        yield proof(
-            cases.assignment.name, subject, check, expected=expected, problem=problem, note=note
-        )
-
-
-def _right(cases: OracleCases) -> str:
-    """Return a problem if the expected values, rounded to the output's type, are refused."""
+def _right(cases: OracleCases) -> tuple[str, str]:
+    """Return problem and note: rounded to the output's type, expected values are accepted."""
     for output in cases.all_outputs():
         compared = output.compared(output.rounded)
         if not compared.accepted:
@@ -64,12 +48,13 @@ def _right(cases: OracleCases) -> str:
             return (
                 f"{output.case.case.name}: refused: the closest value to {first.expected:.9g} "
                 f"that `{output.name}` can hold is {first.actual:.9g} "
-                f"(allowed: {first.allowed:.3g})"
+                f"(allowed: {first.allowed:.3g})",
+                "",
             )
-    return ""
+    return "", ""
 
 
-def _whole(cases: OracleCases, what: str) -> tuple[str, str]:
+def _whole(what: str, cases: OracleCases) -> tuple[str, str]:
     """Return problem and note: a wrong output is refused unless it is right for the case."""
     right_in: list[str] = []
     tried = 0
@@ -197,8 +182,14 @@ def _neighbour(value: torch.Tensor, *, up: bool) -> torch.Tensor:
     """Return the next value of the same type, above or below."""
     if not value.dtype.is_floating_point:
         return value + (1 if up else -1)
-    bits = value.clone().view(BITS[value.element_size()])
-    if float(value) == 0.0:
-        smallest = torch.ones_like(bits).view(value.dtype)
-        return smallest if up else -smallest
-    return (bits + (1 if (float(value) > 0) == up else -1)).view(value.dtype)
+    return torch.nextafter(value, value.new_tensor(math.inf if up else -math.inf))
+
+
+# Check, expectation and proof of each kind of mutant.
+MUTANTS: tuple[tuple[str, str, Proof], ...] = (
+    ("the right answer", "accepted in every case", _right),
+    *((f"mutant: {what}", "refused in every case", partial(_whole, what)) for what in _WHOLE),
+    ("one step past", "refused, and only that element", partial(_at_the_bound, past=True)),
+    ("just inside", "accepted", partial(_at_the_bound, past=False)),
+    ("broken results", "a grader error", _broken),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -46,7 +46,7 @@ class OracleCases:
     def __init__(
         self, assignment: Assignment, language: Language, device: Device, seed: int
     ) -> None:
-        self.assignment, self.language = assignment, language
+        self.assignment, self.language, self.seed = assignment, language, seed
         self.oracle = Oracle(assignment)
         self._cases = [
             OracleCase(
@@ -81,3 +81,6 @@ class OracleCases:
         argument = next(a for a in signature.outputs if a.name == name)
         kind: torch.dtype = getattr(torch, signature.element_type(argument, self.language).word)
         return kind
+
+
+Proof = Callable[[OracleCases], tuple[str, str]]  # → the problem ("" if there is none), a note

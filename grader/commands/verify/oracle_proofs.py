@@ -15,7 +15,7 @@ not depend on the weights. The other properties must hold in every case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,16 +24,14 @@ import torch
 
 from grader.assignment.cases import DEFAULT_VALUES
 from grader.assignment.model import Assignment
-from grader.commands.verify.mutants import mutant_rows
-from grader.commands.verify.oracle_cases import OracleCase, OracleCases
+from grader.commands.verify.mutants import MUTANTS
+from grader.commands.verify.oracle_cases import OracleCase, OracleCases, Proof
 from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
 from grader.judge.oracle import Oracle
 from grader.vocabulary import Device, Language
 
 _SHOWN = 3
-
-Proof = Callable[[], tuple[str, str]]  # → the problem ("" if there is none), a note
 
 
 def oracle_rows(
@@ -54,174 +52,175 @@ def oracle_rows(
     )
     if not cases:
         return
-    for check, expected, prove in _Proofs(cases, seed).all():
+    proofs = [
+        *((subject, *one) for one in _proofs(cases)),
+        *((f"comparison, {language.phrase}", *one) for one in MUTANTS),
+    ]
+    for subject, check, expected, prove in proofs:
         try:
-            problem, note = prove()
+            problem, note = prove(cases)
         except GraderError as error:
             problem, note = error.message, ""
         yield proof(assignment.name, subject, check, expected=expected, problem=problem, note=note)
-    yield from mutant_rows(cases)
 
 
-class _Proofs:
-    def __init__(self, cases: OracleCases, seed: int) -> None:
-        self._cases = cases
-        self._oracle = cases.oracle
-        self._language = cases.language
-        self._signature = cases.assignment.signature
-        self._seed = seed
+def _proofs(cases: OracleCases) -> Iterator[tuple[str, str, Proof]]:
+    """Yield name, expectation and proof."""
+    yield "same seed", "the same numbers, bit by bit", _deterministic
+    yield "other seed", "other inputs and results", _follows_the_seed
+    if any(case.case.values != DEFAULT_VALUES for case in cases):
+        yield "knows its values", "each word in `values` changes the inputs", _knows_values
+    yield "no constant", "more than one value in every output", _varies
+    signature = cases.assignment.signature
+    scalars = [scalar.name for scalar in signature.scalars if scalar.name not in signature.extents]
+    for names, what in (
+        ([array.name for array in signature.arrays if array.role.read], "other values"),
+        (scalars, "another value"),
+    ):
+        for name in names:
+            expected = f"{what}: other results, beyond the tolerance"
+            yield f"depends on {name}", expected, partial(_depends, name)
+    yield "inputs kept", "expected and baseline do not change them", _keeps_inputs
+    yield "baseline", "right within the tolerance in every case", _baseline_agrees
 
-    def all(self) -> Iterator[tuple[str, str, Proof]]:
-        """Yield name, expectation and proof."""
-        yield "same seed", "the same numbers, bit by bit", self._deterministic
-        yield "other seed", "other inputs and results", self._follows_the_seed
-        if any(case.case.values != DEFAULT_VALUES for case in self._cases):
-            yield "knows its values", "each word in `values` changes the inputs", self._knows_values
-        yield "no constant", "more than one value in every output", self._varies
-        extents = {
-            name
-            for array in self._signature.arrays
-            for extent in array.shape or ()
-            for name in extent.names
-        }
-        inputs = [array.name for array in self._signature.arrays if array.role.read]
-        scalars = [scalar.name for scalar in self._signature.scalars if scalar.name not in extents]
-        results = "other results, beyond the tolerance"
-        for name in inputs:
-            prove = partial(self._depends, name, self._other_array)
-            yield f"depends on {name}", f"other values: {results}", prove
-        for name in scalars:
-            prove = partial(self._depends, name, self._other_scalar)
-            yield f"depends on {name}", f"another value: {results}", prove
-        yield "inputs kept", "expected and baseline do not change them", self._keeps_inputs
-        yield "baseline", "right within the tolerance in every case", self._baseline_agrees
 
-    def _deterministic(self) -> tuple[str, str]:
-        # Neither a new oracle nor the state of torch's global generator may matter.
-        fresh = Oracle(self._cases.assignment)
-        wrong: list[str] = []
-        for case in self._cases:
-            torch.manual_seed(self._seed + len(wrong) + 1)
-            again = fresh.data(case.case, self._language)
-            for name in _changed(case.data.inputs, again.inputs):
-                wrong.append(f"{case.case.name}: `{name}` differs")
-            for name in _changed(case.data.expected, again.expected):
-                wrong.append(f"{case.case.name}: the expected `{name}` differs")
-        return _some(wrong), ""
+def _deterministic(cases: OracleCases) -> tuple[str, str]:
+    # Neither a new oracle nor the state of torch's global generator may matter.
+    fresh = Oracle(cases.assignment)
+    wrong: list[str] = []
+    for case in cases:
+        torch.manual_seed(cases.seed + len(wrong) + 1)
+        again = fresh.data(case.case, cases.language)
+        for name in _changed(case.data.inputs, again.inputs):
+            wrong.append(f"{case.case.name}: `{name}` differs")
+        for name in _changed(case.data.expected, again.expected):
+            wrong.append(f"{case.case.name}: the expected `{name}` differs")
+    return _some(wrong), ""
 
-    def _follows_the_seed(self) -> tuple[str, str]:
-        fixed = [c for c in self._cases if not _changed(c.data.inputs, c.other.inputs)]
-        same = [c.case.name for c in self._cases if not _changed(c.data.expected, c.other.expected)]
-        if len(fixed) == len(self._cases):
-            return "every case has the same inputs for all seeds", ""
-        if len(same) == len(self._cases):
-            return "every case has the same results for all seeds", ""
-        return "", f"the same for every seed: {_some(same)}" if same else ""
 
-    def _knows_values(self) -> tuple[str, str]:
-        words = {case.case.values for case in self._cases} - {DEFAULT_VALUES}
-        unknown = words - {case.case.values for case in self._cases if self._uses_values(case)}
-        wrong = [f'"{word}" gives the same inputs as no word' for word in sorted(unknown)]
-        return _some(wrong), _some(sorted(words))
+def _follows_the_seed(cases: OracleCases) -> tuple[str, str]:
+    fixed = [c for c in cases if not _changed(c.data.inputs, c.other.inputs)]
+    same = [c.case.name for c in cases if not _changed(c.data.expected, c.other.expected)]
+    if len(fixed) == len(cases):
+        return "every case has the same inputs for all seeds", ""
+    if len(same) == len(cases):
+        return "every case has the same results for all seeds", ""
+    return "", f"the same for every seed: {_some(same)}" if same else ""
 
-    def _uses_values(self, case: OracleCase) -> bool:
-        plain = replace(case.case, values=DEFAULT_VALUES)
-        generator = torch.Generator().manual_seed(plain.seed)
-        try:
-            inputs = self._oracle.inputs(plain, self._language, generator)
-        except GraderError:  # the oracle requires a word
-            return True
-        return bool(_changed(case.data.inputs, inputs))
 
-    def _varies(self) -> tuple[str, str]:
-        wrong = []
-        for argument in self._signature.outputs:
-            values = torch.cat([c.data.expected[argument.name].reshape(-1) for c in self._cases])
-            first = values[:1]
-            if bool(((values == first) | (values.isnan() & first.isnan())).all()):
-                wrong.append(f"every element of `{argument.name}` is {first.item():g} in all cases")
-        return _some(wrong), ""
+def _knows_values(cases: OracleCases) -> tuple[str, str]:
+    words = {case.case.values for case in cases} - {DEFAULT_VALUES}
+    unknown = words - {case.case.values for case in cases if _uses_values(cases, case)}
+    wrong = [f'"{word}" gives the same inputs as no word' for word in sorted(unknown)]
+    return _some(wrong), _some(sorted(words))
 
-    def _depends(self, name: str, changed: Callable[[str, OracleCase], Any]) -> tuple[str, str]:
-        """Change one argument in every case: the expected values must change."""
-        any_bit, refused = False, 0
-        for case in self._cases:
-            arguments = self._oracle.arguments(case.case, case.data.inputs)
-            arguments[name] = changed(name, case)
-            results = self._oracle.expected(case.case, arguments)
-            any_bit = any_bit or bool(_changed(case.data.expected, results))
-            refused += not all(
-                output.compared(results[output.name].to(output.rounded.dtype)).accepted
-                for output in self._cases.outputs(case)
-            )
-        if not any_bit:
-            return f"another `{name}` changes no result in any of {len(self._cases)} cases", ""
-        if not refused:
-            return (
-                f"another `{name}` changes results by less than the tolerance in all cases: "
-                "a submission that ignores it would be accepted",
-                "",
-            )
-        return "", f"shown by {refused} of {len(self._cases)} cases"
 
-    def _other_array(self, name: str, case: OracleCase) -> torch.Tensor:
-        other = case.other.inputs[name]
-        if not torch.equal(other, case.data.inputs[name]):
-            return other.clone()
-        # The same for every seed: reverse it, which changes all but constants.
-        return case.data.inputs[name].flatten().flip(0).view(other.shape).clone()
+def _uses_values(cases: OracleCases, case: OracleCase) -> bool:
+    plain = replace(case.case, values=DEFAULT_VALUES)
+    generator = torch.Generator().manual_seed(plain.seed)
+    try:
+        inputs = cases.oracle.inputs(plain, cases.language, generator)
+    except GraderError:  # the oracle requires a word
+        return True
+    return bool(_changed(case.data.inputs, inputs))
 
-    def _other_scalar(self, name: str, case: OracleCase) -> int | float:
-        value: int | float = self._oracle.arguments(case.case, {})[name]
+
+def _varies(cases: OracleCases) -> tuple[str, str]:
+    wrong = []
+    for argument in cases.assignment.signature.outputs:
+        values = torch.cat([c.data.expected[argument.name].reshape(-1) for c in cases])
+        first = values[:1]
+        if bool(((values == first) | (values.isnan() & first.isnan())).all()):
+            wrong.append(f"every element of `{argument.name}` is {first.item():g} in all cases")
+    return _some(wrong), ""
+
+
+def _depends(name: str, cases: OracleCases) -> tuple[str, str]:
+    """Change one argument in every case: the expected values must change."""
+    any_bit, refused = False, 0
+    for case in cases:
+        arguments = cases.oracle.arguments(case.case, case.data.inputs)
+        arguments[name] = _another(name, arguments, case)
+        results = cases.oracle.expected(case.case, arguments)
+        any_bit = any_bit or bool(_changed(case.data.expected, results))
+        refused += not all(
+            output.compared(results[output.name].to(output.rounded.dtype)).accepted
+            for output in cases.outputs(case)
+        )
+    if not any_bit:
+        return f"another `{name}` changes no result in any of {len(cases)} cases", ""
+    if not refused:
+        return (
+            f"another `{name}` changes results by less than the tolerance in all cases: "
+            "a submission that ignores it would be accepted",
+            "",
+        )
+    return "", f"shown by {refused} of {len(cases)} cases"
+
+
+def _another(name: str, arguments: Mapping[str, Any], case: OracleCase) -> Any:
+    """Return another value for an argument of a case."""
+    value = arguments[name]
+    if not isinstance(value, torch.Tensor):
         # A wrong constant, such as 1e-6 for 1e-5, is off by a factor of ten at least.
         return value + 1 if isinstance(value, int) else (10 * value if value else 1.0)
+    other = case.other.inputs[name]
+    # The same for every seed: reverse it, which changes all but constants.
+    same = torch.equal(other, value)
+    return (value.flatten().flip(0).view(other.shape) if same else other).clone()
 
-    def _keeps_inputs(self) -> tuple[str, str]:
-        wrong = []
-        for case in self._cases:
-            for function, arguments in self._after_use(case):
-                for name in _changed(case.data.inputs, arguments):
-                    wrong.append(f"{case.case.name}: {function} changes `{name}`")
-        return _some(wrong), ""
 
-    def _after_use(self, case: OracleCase) -> Iterator[tuple[str, Mapping[str, torch.Tensor]]]:
-        arguments = self._oracle.arguments(case.case, case.data.inputs)
-        self._oracle.expected(case.case, arguments)
-        yield "expected", arguments
-        arguments = self._oracle.arguments(case.case, case.data.inputs)
-        self._oracle.baseline(case.case, arguments, self._outputs(case))
-        yield "baseline", arguments
+def _keeps_inputs(cases: OracleCases) -> tuple[str, str]:
+    wrong = []
+    for case in cases:
+        for function, arguments in _after_use(cases, case):
+            for name in _changed(case.data.inputs, arguments):
+                wrong.append(f"{case.case.name}: {function} changes `{name}`")
+    return _some(wrong), ""
 
-    def _baseline_agrees(self) -> tuple[str, str]:
-        wrong = []
-        for case in self._cases:
-            results = self._outputs(case)
-            arguments = self._oracle.arguments(case.case, case.data.inputs)
-            self._oracle.baseline(case.case, arguments, results)
-            for output in self._cases.outputs(case):
-                compared = output.compared(results[output.name])
-                if not compared.accepted:
-                    first = compared.mismatches()[0]
-                    wrong.append(
-                        f"{case.case.name}: {compared.mismatched} of {output.expected.numel()} "
-                        f"elements of `{output.name}` are not right, the first "
-                        f"{first.actual:.9g} for {first.expected:.9g} "
-                        f"(allowed: {first.allowed:.3g})"
-                    )
-        return _some(wrong), ""
 
-    def _outputs(self, case: OracleCase) -> dict[str, torch.Tensor]:
-        """Return the arrays to write: filled with an unlikely value, or with their inputs."""
-        outputs = {}
-        for argument in self._signature.outputs:
-            kind = self._cases.output_type(argument.name)
-            if argument.role.read:
-                outputs[argument.name] = case.data.inputs[argument.name].clone()
-            else:
-                shape = case.data.expected[argument.name].shape
-                unwritten = float("nan") if kind.is_floating_point else -1
-                outputs[argument.name] = torch.full(shape, unwritten, dtype=kind)
-        return outputs
+def _after_use(
+    cases: OracleCases, case: OracleCase
+) -> Iterator[tuple[str, Mapping[str, torch.Tensor]]]:
+    arguments = cases.oracle.arguments(case.case, case.data.inputs)
+    cases.oracle.expected(case.case, arguments)
+    yield "expected", arguments
+    arguments = cases.oracle.arguments(case.case, case.data.inputs)
+    cases.oracle.baseline(case.case, arguments, _outputs(cases, case))
+    yield "baseline", arguments
+
+
+def _baseline_agrees(cases: OracleCases) -> tuple[str, str]:
+    wrong = []
+    for case in cases:
+        results = _outputs(cases, case)
+        arguments = cases.oracle.arguments(case.case, case.data.inputs)
+        cases.oracle.baseline(case.case, arguments, results)
+        for output in cases.outputs(case):
+            compared = output.compared(results[output.name])
+            if not compared.accepted:
+                first = compared.mismatches()[0]
+                wrong.append(
+                    f"{case.case.name}: {compared.mismatched} of {output.expected.numel()} "
+                    f"elements of `{output.name}` are not right, the first "
+                    f"{first.actual:.9g} for {first.expected:.9g} "
+                    f"(allowed: {first.allowed:.3g})"
+                )
+    return _some(wrong), ""
+
+
+def _outputs(cases: OracleCases, case: OracleCase) -> dict[str, torch.Tensor]:
+    """Return the arrays to write: filled with an unlikely value, or with their inputs."""
+    outputs = {}
+    for argument in cases.assignment.signature.outputs:
+        kind = cases.output_type(argument.name)
+        if argument.role.read:
+            outputs[argument.name] = case.data.inputs[argument.name].clone()
+        else:
+            shape = case.data.expected[argument.name].shape
+            unwritten = float("nan") if kind.is_floating_point else -1
+            outputs[argument.name] = torch.full(shape, unwritten, dtype=kind)
+    return outputs
 
 
 def _changed(before: Mapping[str, torch.Tensor], after: Mapping[str, Any]) -> list[str]:

@@ -7,86 +7,58 @@ judge need no task.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from grader.assignment.generated import REFERENCES, TEMPLATES
 from grader.assignment.model import Assignment, Kernel
+from grader.commands.verify import tasks
 from grader.commands.verify.agreement import agreement_rows
-from grader.commands.verify.judgement import not_here
+from grader.commands.verify.judgement import judge_reference, judge_untouched, not_here
 from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.row import Row, proof
 from grader.commands.verify.samples import Expectation, Sample, samples_of, stray_files
-from grader.commands.verify.tasks import (
-    OracleTask,
-    ReferenceTask,
-    SampleTask,
-    Task,
-    TrivialTask,
-    UntouchedTask,
-)
+from grader.commands.verify.tasks import Task
 from grader.commands.verify.trivial_submissions import touched, zeros
-from grader.gpu.nvml import Gpu
+from grader.grading.plan import Options
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What to verify, and on which device. An empty filter selects everything.
+def plan(
+    assignment: Assignment,
+    repository: Path,
+    options: Options,
+    *,
+    samples: tuple[str, ...] = (),
+    repeat: int = 3,
+) -> tuple[list[Row], list[Task]]:
+    """Plan the verification of one assignment of the course in `repository`.
 
-    With `samples` (patterns, or parts of a title) only samples are graded.
-    Each reference is graded `repeat` times, with seeds from `seed` on.
+    With `samples` (patterns, or parts of a title) only samples are graded. Each reference
+    is graded `repeat` times, with seeds from that of the options on.
     """
-
-    gpu: Gpu | None = None
-    kernels: frozenset[str] = frozenset()
-    languages: frozenset[Language] = frozenset()
-    samples: tuple[str, ...] = ()
-    repeat: int = 3
-    seed: int = 0
-
-    @property
-    def device(self) -> Device:
-        """The device to verify on."""
-        return Device.CPU if self.gpu is None else Device.CUDA
-
-    def wants(self, kernel: Kernel, language: Language) -> bool:
-        """True if the filters select this file."""
-        return (not self.kernels or kernel.name in self.kernels) and (
-            not self.languages or language in self.languages
-        )
-
-    def wants_sample(self, sample: Sample) -> bool:
-        """True if a pattern matches the sample's title or is part of it."""
-        return not self.samples or any(
-            fnmatchcase(sample.title, pattern) or pattern in sample.title
-            for pattern in self.samples
-        )
-
-
-@dataclass(slots=True, kw_only=True)
-class Plan:
-    """The rows that are known already, and the tasks for the others."""
-
-    rows: list[Row] = field(default_factory=list)
-    tasks: list[Task] = field(default_factory=list)
-
-
-def plan(assignment: Assignment, repository: Path, choice: Choice) -> Plan:
-    """Plan the verification of one assignment of the course in `repository`."""
-    made = Plan()
     reference = repository / REFERENCES / assignment.name
-    if not choice.samples:
-        made.rows += agreement_rows(assignment, repository)
-        made.rows += lint_rows(assignment, reference)
-        made.rows += _strays(assignment, reference)
-        made.tasks += _proofs(assignment, repository, choice)
+    rows: list[Row] = []
+    planned: list[Task] = []
+    if not samples:
+        rows += agreement_rows(assignment, repository)
+        rows += lint_rows(assignment, reference)
+        rows += _strays(assignment, reference)
+        planned += _proofs(assignment, repository, options, repeat)
     for sample in samples_of(reference):
-        if choice.wants_sample(sample):
-            _plan_sample(made, assignment, sample, choice)
-    return made
+        if samples and not any(
+            fnmatchcase(sample.title, pattern) or pattern in sample.title for pattern in samples
+        ):
+            continue
+        item = _planned_sample(assignment, sample, options)
+        if isinstance(item, Row):
+            rows.append(item)
+        elif item is not None:
+            planned.append(item)
+    return rows, planned
 
 
 def _strays(assignment: Assignment, reference: Path) -> Iterator[Row]:
@@ -100,35 +72,52 @@ def _strays(assignment: Assignment, reference: Path) -> Iterator[Row]:
         )
 
 
-def _proofs(assignment: Assignment, repository: Path, choice: Choice) -> Iterator[Task]:
+def _proofs(
+    assignment: Assignment, repository: Path, options: Options, repeat: int
+) -> Iterator[Task]:
     """Yield the tasks for everything but samples."""
     template = repository / TEMPLATES / assignment.name
     reference = repository / REFERENCES / assignment.name
-    gpu, used = choice.gpu, set()
+    used = set()
     for kernel in assignment.parts:
-        languages = [language for language in kernel.files if choice.wants(kernel, language)]
+        languages = [one for one in kernel.files if options.wants(kernel.name, one)]
         used.update(languages)
+        own = replace(options, kernels=frozenset({kernel.name}))
         if languages and template.is_dir():
-            yield UntouchedTask(assignment=assignment, kernel=kernel, template=template, gpu=gpu)
+            both = replace(own, languages=frozenset())
+            yield Task(
+                assignment=assignment.name,
+                subject=f"stub of {kernel.name}",
+                detail="untouched",
+                weight=0.1,  # nothing is built or run
+                do=partial(tasks.grade_folder, assignment, template, both, judge_untouched),
+            )
         for language in languages:
-            yield from _trivial(assignment, kernel, language, repository, gpu)
+            own = replace(own, languages=frozenset({language}))
+            yield from _trivial(assignment, kernel, language, repository, own)
             if (reference / kernel.files[language]).is_file():
-                for seed in range(choice.seed, choice.seed + choice.repeat):
-                    yield ReferenceTask(
-                        assignment=assignment,
-                        kernel=kernel,
-                        language=language,
-                        gpu=gpu,
-                        seed=seed,
-                        reference=reference,
+                for seed in range(options.secret_seed, options.secret_seed + repeat):
+                    seeded = replace(own, public_seed=seed, secret_seed=seed)
+                    judge = partial(judge_reference, seed=seed)
+                    yield Task(
+                        assignment=assignment.name,
+                        subject=f"reference {kernel.files[language]}",
+                        detail=f"seed {seed}",
+                        weight=5.0,  # all cases run to completion
+                        do=partial(tasks.grade_folder, assignment, reference, seeded, judge),
                     )
     for language in Language:
         if language in used:
-            yield OracleTask(assignment=assignment, language=language, gpu=gpu, seed=choice.seed)
+            yield Task(
+                assignment=assignment.name,
+                subject=f"oracle, {language.phrase}",
+                weight=6.0,  # computes all cases several times
+                do=partial(tasks.prove_oracle, assignment, language, options),
+            )
 
 
 def _trivial(
-    assignment: Assignment, kernel: Kernel, language: Language, repository: Path, gpu: Gpu | None
+    assignment: Assignment, kernel: Kernel, language: Language, repository: Path, options: Options
 ) -> Iterator[Task]:
     """Yield the tasks of a kernel's trivial submissions."""
     file = kernel.files[language]
@@ -143,17 +132,15 @@ def _trivial(
     if stub.is_file():
         text = stub.read_text(encoding="utf-8", errors="replace")
         texts.append((f"stub {file}", "touched", touched(text, language)))
-    for what, check, trivial in texts:
+    for subject, check, trivial in texts:
         if trivial is not None:
-            yield TrivialTask(
-                assignment=assignment,
-                kernel=kernel,
-                language=language,
-                gpu=gpu,
-                what=what,
-                check=check,
-                text=trivial,
-                others=others,
+            files = {**others, file: trivial}
+            yield Task(
+                assignment=assignment.name,
+                subject=subject,
+                detail=check,
+                weight=3.0,
+                do=partial(tasks.grade_trivial, assignment, files, subject, check, options),
             )
 
 
@@ -167,40 +154,34 @@ def _solved(assignment: Assignment, reference: Path) -> dict[str, str]:
     }
 
 
-def _plan_sample(made: Plan, assignment: Assignment, sample: Sample, choice: Choice) -> None:
-    """Add the sample's task, or a row if it cannot be graded."""
+def _planned_sample(assignment: Assignment, sample: Sample, options: Options) -> Row | Task | None:
+    """Return the sample's task, or a row if it cannot be graded; None if it is filtered out."""
+    subject = f"sample {sample.title}"
     try:
         _check_place(sample, assignment)
         language = Language(sample.language)
         kernel = next(k for k in assignment.kernels if k.files.get(language) == sample.file)
-        if not choice.wants(kernel, language):
-            return
+        if not options.wants(kernel.name, language):
+            return None
         expectation = _expectation(sample)
     except ValueError as error:
-        made.rows.append(
-            proof(
-                sample.assignment,
-                f"sample {sample.title}",
-                "in its place",
-                expected="a kernel's file below a verdict, with a valid `expect:` line",
-                problem=str(error),
-            )
+        return proof(
+            sample.assignment,
+            subject,
+            "in its place",
+            expected="a kernel's file below a verdict, with a valid `expect:` line",
+            problem=str(error),
         )
-        return
-    why = _why_not_here(sample, expectation, kernel, choice.device)
+    why = _why_not_here(sample, expectation, kernel, options.device)
     if why:
-        made.rows.append(not_here(sample, why))
-        return
-    made.tasks.append(
-        SampleTask(
-            assignment=assignment,
-            kernel=kernel,
-            language=language,
-            gpu=choice.gpu,
-            seed=choice.seed,
-            sample=sample,
-            expectation=expectation,
-        )
+        return not_here(sample, why)
+    own = replace(options, kernels=frozenset({kernel.name}), languages=frozenset({language}))
+    return Task(
+        assignment=assignment.name,
+        subject=subject,
+        # One that must exceed the time limit does so several times.
+        weight=8.0 if sample.verdict == "time_limit" else 2.0,
+        do=partial(tasks.grade_sample, assignment, sample, expectation, own),
     )
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,13 @@ from rich.console import Console
 
 from grader.assignment.generated import REFERENCES
 from grader.assignment.model import Assignment
-from grader.commands.verify.plan import Choice, plan
+from grader.commands.output import write_text
+from grader.commands.verify.plan import plan
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.table import print_rows
 from grader.commands.verify.tasks import Pool, Task
-from grader.errors import ExitCode, GraderError, UsageError
+from grader.errors import ExitCode, UsageError
+from grader.grading.plan import Options
 from grader.grading.progress import Progress, progress_on
 from grader.grading.selection import check_kernels, chosen_assignments, chosen_device
 from grader.vocabulary import Device, Language
@@ -33,57 +35,55 @@ _CORES_PER_GPU_JOB = 4
 _MOST_GPU_JOBS = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The command line of `grade verify`."""
-
-    assignments: tuple[str, ...]
-    device: str
-    kernels: tuple[str, ...]
-    languages: tuple[str, ...]
-    samples: tuple[str, ...]
-    jobs: int | None
-    repeat: int
-    seed: int
-    json_path: Path | None
-
-
-def verify(request: Request) -> int:
-    """Verify what is requested, print the result, and return the exit code."""
+def verify(
+    *,
+    assignments: tuple[str, ...],
+    device: str,
+    kernels: tuple[str, ...],
+    languages: tuple[str, ...],
+    samples: tuple[str, ...],
+    jobs: int | None,
+    repeat: int,
+    seed: int,
+    json_path: Path | None,
+) -> int:
+    """Verify what the command line requests, print the result, and return the exit code."""
     started_s = time.monotonic()
-    assignments = chosen_assignments(request.assignments)
-    repository = _repository(assignments)
-    check_kernels(request.kernels, assignments)
-    if request.json_path is not None and not request.json_path.absolute().parent.is_dir():
-        raise UsageError(
-            f"--json: there is no folder {request.json_path.parent}", tip="make it first"
-        )
-    choice = Choice(
-        gpu=chosen_device(request.device),
-        kernels=frozenset(request.kernels),
-        languages=frozenset(map(Language, request.languages)),
-        samples=request.samples,
-        repeat=request.repeat,
-        seed=request.seed,
+    chosen = chosen_assignments(assignments)
+    repository = _repository(chosen)
+    check_kernels(kernels, chosen)
+    if json_path is not None and not json_path.absolute().parent.is_dir():
+        raise UsageError(f"--json: there is no folder {json_path.parent}", tip="make it first")
+    options = Options(
+        gpu=chosen_device(device),
+        kernels=frozenset(kernels),
+        languages=frozenset(map(Language, languages)),
+        public_seed=seed,
+        secret_seed=seed,
     )
-    jobs = request.jobs or _usual_jobs(choice.device)
-    plans = [plan(assignment, repository, choice) for assignment in assignments]
-    rows = [row for planned in plans for row in planned.rows]
-    tasks = [task for planned in plans for task in planned.tasks]
-    if choice.samples and not rows and not tasks:
+    jobs = jobs or _usual_jobs(options.device)
+    rows: list[Row] = []
+    tasks: list[Task] = []
+    for assignment in chosen:
+        known, planned = plan(assignment, repository, options, samples=samples, repeat=repeat)
+        rows += known
+        tasks += planned
+    if samples and not rows and not tasks:
         raise UsageError(
-            f"no sample matches {' or '.join(choice.samples)}",
+            f"no sample matches {' or '.join(samples)}",
             tip="give a part of VERDICT/NAME/FILE, or a pattern such as 'wrong_answer/*.cu'",
         )
     with progress_on(Console(stderr=True)) as progress:
         rows += _do(tasks, jobs, progress)
     rows.sort(key=lambda row: (row.assignment, row.subject, row.check))
     wall_s = time.monotonic() - started_s
-    where = choice.gpu.name if choice.gpu else "the CPU"
-    title = f"{', '.join(a.name for a in assignments)} on {where}, {jobs} at a time"
+    where = options.gpu.name if options.gpu else "the CPU"
+    title = f"{', '.join(a.name for a in chosen)} on {where}, {jobs} at a time"
     print_rows(rows, Console(), title=title, wall_s=wall_s)
-    if request.json_path is not None:
-        _write(request.json_path, to_json(rows, choice, wall_s))
+    if json_path is not None:
+        result = to_json(rows, options, repeat, wall_s)
+        text = json.dumps(result, indent=2) + "\n"
+        write_text(json_path, text, tip="choose another place for --json")
     return exit_code(rows)
 
 
@@ -95,14 +95,14 @@ def exit_code(rows: Sequence[Row]) -> ExitCode:
     return ExitCode.of(complete=State.DIFFERS not in states)
 
 
-def to_json(rows: Sequence[Row], choice: Choice, wall_s: float) -> dict[str, Any]:
+def to_json(rows: Sequence[Row], options: Options, repeat: int, wall_s: float) -> dict[str, Any]:
     """Return the result as JSON values; docs/verify.md documents the keys."""
     return {
         "format": FORMAT,
-        "device": choice.device.value,
-        "gpu": choice.gpu.name if choice.gpu else None,
-        "seed": choice.seed,
-        "repeat": choice.repeat,
+        "device": options.device.value,
+        "gpu": options.gpu.name if options.gpu else None,
+        "seed": options.secret_seed,
+        "repeat": repeat,
         "agrees": not any(row.state.wrong for row in rows),
         "wall_s": round(wall_s, 3),
         "rows": [
@@ -125,7 +125,9 @@ def _do(tasks: Sequence[Task], jobs: int, progress: Progress) -> list[Row]:
         Pool(min(jobs, len(tasks))) as pool,
         progress.step("verify", total=len(tasks)) as step,
     ):
-        for task, task_rows in pool.results(tasks):
+        for task, task_rows in pool.results(
+            sorted(tasks, key=lambda task: task.weight, reverse=True)
+        ):
             rows += task_rows
             wrong = sum(row.state.wrong for row in rows)
             step.advance(f"{task.title}{f' · {wrong} differ' if wrong else ''}")
@@ -148,13 +150,3 @@ def _usual_jobs(device: Device) -> int:
     if device is Device.CPU:
         return cores
     return max(1, min(_MOST_GPU_JOBS, cores // _CORES_PER_GPU_JOB))
-
-
-def _write(path: Path, result: dict[str, Any]) -> None:
-    text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise GraderError(
-            f"cannot write {path}: {error.strerror or error}", tip="choose another place for --json"
-        ) from error

@@ -94,42 +94,41 @@ def _explained(page: Page, row: Row) -> None:
 
 
 def _proofs(page: Page, rows: Sequence[Row]) -> None:
-    if not rows:
-        return
-    subjects = [page.clipped(row.subject, _MOST_SUBJECT) for row in rows]
-    checks = [page.clipped(row.check, _MOST_SUBJECT) for row in rows]
-    for row, subject, check in zip(rows, subjects, checks, strict=True):
-        lead = Text(f"  {_padded(subject, subjects)}  {_padded(check, checks)}  ")
+    leads = _columns([[page.clipped(t, _MOST_SUBJECT) for t in (r.subject, r.check)] for r in rows])
+    for row, lead in zip(rows, leads, strict=True):
         words = row.expected if row.state is State.AGREES else row.actual
         note = f" ({row.note})" if row.note and row.state is State.AGREES else ""
-        page.row(lead, (_word(row), _STYLE[row.state]), f": {words}{note}", most=2)
+        page.row(Text(lead), (_word(row), _STYLE[row.state]), f": {words}{note}", most=2)
 
 
 def _graded(page: Page, rows: Sequence[Row]) -> None:
     if not rows:
         return
-    names = [page.clipped(_name(row), _MOST_SUBJECT) for row in rows]
     columns = list(dict.fromkeys(check for row in rows for check, _ in row.verdicts))
-    cells = [
-        [_SHORT.get(v, v) for v in (dict(r.verdicts).get(c, "") for c in columns)] for r in rows
-    ]
-    heads = [_SHORT_CHECK.get(column, column) for column in columns]
-    widths = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
-
-    def lead(name: str, words: Sequence[str], style: str = "") -> Text:
-        padded = "  ".join(
-            word + " " * (width - cell_len(word)) for word, width in zip(words, widths, strict=True)
-        )
-        return Text(f"  {_padded(name, names)}  {padded}  ", style=style)
-
-    page.row(lead("graded", heads, "dim"), ("result", "dim"))
-    for row, name, words in zip(rows, names, cells, strict=True):
+    table = [["graded", *(_SHORT_CHECK.get(column, column) for column in columns)]]
+    for row in rows:
+        verdicts = dict(row.verdicts)
+        words = (verdicts.get(column, "") for column in columns)
+        name = page.clipped(_name(row), _MOST_SUBJECT)
+        table.append([name, *(_SHORT.get(word, word) for word in words)])
+    head, *leads = _columns(table)
+    page.row(Text(head, style="dim"), ("result", "dim"))
+    for row, lead in zip(rows, leads, strict=True):
         note = f": {row.note}" if row.note and row.state is not State.DIFFERS else ""
-        page.row(lead(name, words), (_word(row), _STYLE[row.state]), note, most=2)
+        page.row(Text(lead), (_word(row), _STYLE[row.state]), note, most=2)
 
 
-def _padded(text: str, column: Sequence[str]) -> str:
-    return text + " " * (max(map(cell_len, column)) - cell_len(text))
+def _columns(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return each row as a line in which the columns are aligned."""
+    widths = [max(map(cell_len, column)) for column in zip(*table, strict=True)]
+    return [
+        "".join(
+            f"  {cell}{' ' * (width - cell_len(cell))}"
+            for cell, width in zip(row, widths, strict=True)
+        )
+        + "  "
+        for row in table
+    ]
 
 
 def _of_sample(row: Row) -> bool:

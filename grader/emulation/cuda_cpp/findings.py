@@ -167,7 +167,7 @@ def _require_types(record: Mapping[str, Any]) -> None:
         value: Any = record.get(name)
         if type(value) is not kind and (value is not None or name in ("message", "count")):
             raise ValueError(f"{name} is {value!r}")
-        if kind is int and name != "offset" and value is not None and value < 0:
+        if type(value) is int and name != "offset" and value < 0:
             raise ValueError(f"{name} is {value!r}")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
 from grader.emulation.triton_ir import affine, findings, tiles
+from grader.emulation.triton_ir.arithmetic import BINARY
 from grader.emulation.triton_ir.blocks import Unsupported
-from grader.emulation.triton_ir.findings import Access
+from grader.emulation.triton_ir.findings import Access, Finding
 from grader.emulation.triton_ir.ir import Location, Operation
 from grader.emulation.triton_ir.memory import Memory, OneAccess
 from grader.emulation.triton_ir.storage import Storage, View
@@ -43,62 +44,49 @@ class Accesses:
         on = None
         if mask is not None:
             on = mask.data
-            self._decides(mask, access, at, "a mask")
+            self._undefined(mask.undefined, mask, access, at, "a mask")
         if pointer.undefined is not None:
             where = pointer.undefined if on is None else pointer.undefined & on
             self._undefined(where, pointer, access, at, "an address")
             safe = ~pointer.undefined
             on = safe if on is None else on & safe
         shape = torch.Size((len(self.programs), *data.shape[1:]))
-        data = data.expand(shape)
-        programs = self.programs.view(-1, *(1 for _ in shape[1:])).expand(shape)
-        chosen = None
-        if on is not None:
-            on = on.expand(shape)
-            chosen = None if bool(on.all()) else on
-        if chosen is None:
-            addresses, owners = data.reshape(-1), programs.reshape(-1)
-        else:
-            addresses, owners = data[chosen], programs[chosen]
+        chosen = None if on is None or bool(on.all()) else on.expand(shape)
+        programs = self.programs.view(-1, *(1 for _ in shape[1:]))
         one = OneAccess(
             memory=self.memory,
             access=access,
             size=size,
-            addresses=addresses,
-            programs=owners,
+            addresses=_lanes_of(data, chosen, shape),
+            programs=_lanes_of(programs, chosen, shape),
             at=at,
             wrapped=pointer.wrapped,
         )
         return one, chosen, shape
 
-    def _decides(self, value: Value, access: Access, at: Location | None, what: str) -> None:
-        if value.undefined is not None:
-            self._undefined(value.undefined, value, access, at, what)
-
     def _undefined(
-        self, where: T, value: Value, access: Access, at: Location | None, what: str
+        self, where: T | None, value: Value, access: Access, at: Location | None, what: str
     ) -> None:
         """Report an undefined value that decides where or whether something happens."""
-        if not bool(where.any()):
+        if where is None or not bool(where.any()):
             return
         line = value.origin.line if value.origin else None
         row = int(torch.nonzero(where.reshape(where.shape[0], -1).any(1))[0])
-        self.memory.found.add(
-            "uninitialized",
-            findings.garbage_decides(what, line),
-            access=access,
-            at=at,
-            tensor=None,
-            element=None,
-            program=self.memory.program(int(self.programs[min(row, len(self.programs) - 1)])),
+        program = int(self.programs[min(row, len(self.programs) - 1)])
+        finding = Finding(
+            kind="uninitialized",
             severity="warning",
+            message=findings.garbage_decides(what, line),
             hint=findings.mask_hint(line),
+            access=access,
+            program=self.memory.program(program),
             load_line=line,
         )
+        self.memory.found.add(finding, at)
 
     def branch(self, condition: Value, at: Location | None) -> None:
         """A branch depends on a condition."""
-        self._decides(condition, "load", at, "the condition of a branch")
+        self._undefined(condition.undefined, condition, "load", at, "the condition of a branch")
 
     def promise(self, op: Operation, results: Sequence[Item]) -> None:
         """`tl.multiple_of` says that a number is a multiple of a claim."""
@@ -113,17 +101,15 @@ class Accesses:
         if len(false):
             number = int(value.data[false[0]])
             program = self.programs[int(false[0]) if len(value.data) > 1 else 0]
-            self.memory.found.add(
-                "misaligned",
-                findings.false_promise(claim, number),
-                access="load",
-                at=op.location,
-                tensor=None,
-                element=None,
-                program=self.memory.program(int(program)),
+            finding = Finding(
+                kind="misaligned",
                 severity="warning",
-                times=len(false),
+                message=findings.false_promise(claim, number),
+                access="load",
+                program=self.memory.program(int(program)),
+                count=len(false),
             )
+            self.memory.found.add(finding, op.location)
 
     def describe(self, op: Operation, base: Value, strides: Sequence[Value], block: Type) -> None:
         """A kernel makes a descriptor: a GPU of sm_90 takes only some addresses and strides."""
@@ -136,17 +122,16 @@ class Accesses:
             view = self.memory.view_of(int(base.data.reshape(-1)[0]))
             name = view.name if view else "memory"
             number = int(data.reshape(-1)[uneven[0]])
-            self.memory.found.add(
-                "misaligned",
-                findings.uneven_descriptor(name, what, number),
-                access="load",
-                at=op.location,
-                tensor=view.name if view else None,
-                element=None,
-                program=self.memory.program(int(self.programs[0])),
+            finding = Finding(
+                kind="misaligned",
                 severity="warning",
-                times=len(uneven),
+                message=findings.uneven_descriptor(name, what, number),
+                access="load",
+                tensor=view.name if view else None,
+                program=self.memory.program(int(self.programs[0])),
+                count=len(uneven),
             )
+            self.memory.found.add(finding, op.location)
 
     def _count(
         self, access: Access, op: Operation, pointer: Value, mask: Value | None, size: int
@@ -181,7 +166,7 @@ class Accesses:
         else:
             result = torch.zeros(shape, dtype=dtype)
             undefined = ~chosen
-        _fill(result, chosen, loaded)
+        _put(result, chosen, loaded)
         if undefined is None:
             return Value(result)
         return Value(result, undefined, op.location)
@@ -232,12 +217,10 @@ class Accesses:
                 return
         one, chosen, shape = self._lanes("store", op, pointer, mask, size)
         one.writes = True
-        numbers = value.data.expand(shape)
-        numbers = numbers.reshape(-1) if chosen is None else numbers[chosen]
+        numbers = _lanes_of(value.data, chosen, shape)
         garbage = None
         if value.undefined is not None:
-            garbage = value.undefined.expand(shape)
-            garbage = garbage.reshape(-1) if chosen is None else garbage[chosen]
+            garbage = _lanes_of(value.undefined, chosen, shape)
         for view, lanes, offsets in self.memory.access(one):
             if garbage is not None:
                 self._garbage("store", op, value, garbage[lanes], view, one.programs[lanes])
@@ -264,19 +247,18 @@ class Accesses:
             return
         count = int((where & (programs == found[0])).sum())
         line = value.origin.line if value.origin else None
-        self.memory.found.add(
-            "uninitialized",
-            findings.garbage_stored(view.name, count, line),
-            access=access,
-            at=op.location,
-            tensor=view.name,
-            element=None,
-            program=self.memory.program(int(found[0])),
+        finding = Finding(
+            kind="uninitialized",
             severity="warning",
+            message=findings.garbage_stored(view.name, count, line),
             hint=findings.mask_hint(line),
+            access=access,
+            tensor=view.name,
+            program=self.memory.program(int(found[0])),
             load_line=line,
-            times=len(found),
+            count=len(found),
         )
+        self.memory.found.add(finding, op.location)
 
     # ---- atomics ----
 
@@ -287,13 +269,11 @@ class Accesses:
         self._count("atomic", op, pointer, mask, size)
         one, chosen, shape = self._lanes("atomic", op, pointer, mask, size)
         one.writes, one.reads = True, kind != "exch"
-        numbers = value.data.expand(shape)
-        numbers = numbers.reshape(-1) if chosen is None else numbers[chosen]
+        numbers = _lanes_of(value.data, chosen, shape)
         olds = torch.zeros_like(numbers)
         for view, lanes, offsets in self.memory.access(one):
             if value.undefined is not None:
-                where = value.undefined.expand(shape)
-                where = where.reshape(-1) if chosen is None else where[chosen]
+                where = _lanes_of(value.undefined, chosen, shape)
                 self._garbage("atomic", op, value, where[lanes], view, one.programs[lanes])
             olds[lanes] = _update(kind, view.storage, offsets, numbers[lanes], size)
         self._meet(pointer, one, order)
@@ -306,10 +286,7 @@ class Accesses:
         self._count("atomic", op, pointer, None, size)
         one, chosen, shape = self._lanes("atomic", op, pointer, None, size)
         one.writes = one.reads = True
-        expected, numbers = (
-            (v.data.expand(shape) if chosen is None else v.data.expand(shape)[chosen]).reshape(-1)
-            for v in (old, new)
-        )
+        expected, numbers = (_lanes_of(v.data, chosen, shape) for v in (old, new))
         olds = torch.zeros_like(numbers)
         for view, lanes, offsets in self.memory.access(one):
             typed = view.storage.typed(numbers.dtype, int(offsets[0]) % size if size > 1 else 0)
@@ -399,6 +376,12 @@ def _through(op: Operation, kind: Type) -> Operation:
     )  # fmt: skip
 
 
+def _lanes_of(data: T, chosen: T | None, shape: torch.Size) -> T:
+    """Return the elements of the active lanes, in one dimension."""
+    data = data.expand(shape)
+    return data.reshape(-1) if chosen is None else data[chosen]
+
+
 def _pointee(kind: Type) -> Type:
     element = element_of(kind)
     if not isinstance(element, Pointer):
@@ -452,12 +435,9 @@ def _write_tile(tile: Tile, values: T) -> None:
     typed.copy_(_bits(part).view(region.shape))
 
 
-def _put(target: T, lanes: T, values: T) -> None:
-    _bits_view(target)[lanes] = _bits_view(values)
-
-
-def _fill(target: T, mask: T, values: T) -> None:
-    _bits_view(target)[mask] = _bits_view(values)
+def _put(target: T, where: T, values: T) -> None:
+    """Set the elements of some lanes, or where a mask is on."""
+    _bits_view(target)[where] = _bits_view(values)
 
 
 def _bits_view(value: T) -> T:
@@ -543,22 +523,21 @@ def _scan(kind: str, typed: T, places: T, numbers: T, order: T, rank: T) -> T:
     return olds
 
 
+_ATOMICS: dict[str, Callable[[T, T], T]] = {
+    "add": torch.add,
+    "and": torch.bitwise_and,
+    "exch": lambda old, new: new,
+    "fadd": torch.add,
+    "max": torch.maximum,
+    "min": torch.minimum,
+    "or": torch.bitwise_or,
+    "umax": BINARY["arith.maxui"],
+    "umin": BINARY["arith.minui"],
+    "xor": torch.bitwise_xor,
+}
+
+
 def _combined(kind: str, old: T, new: T) -> T:
-    if kind in ("add", "fadd"):
-        return old + new
-    if kind == "exch":
-        return new
-    if kind == "and":
-        return old & new
-    if kind == "or":
-        return old | new
-    if kind == "xor":
-        return old ^ new
-    if kind in ("max", "min"):
-        function = torch.maximum if kind == "max" else torch.minimum
-        return function(old, new)
-    if kind in ("umax", "umin"):
-        flip = torch.iinfo(old.dtype).min
-        function = torch.maximum if kind == "umax" else torch.minimum
-        return function(old ^ flip, new ^ flip) ^ flip
-    raise Unsupported(f"tt.atomic_rmw {kind}")
+    if kind not in _ATOMICS:
+        raise Unsupported(f"tt.atomic_rmw {kind}")
+    return _ATOMICS[kind](old, new)

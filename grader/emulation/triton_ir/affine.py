@@ -148,8 +148,11 @@ def block(
 
 def compute(op: Operation, forms: list[Form]) -> Form | None:
     """Compute an operation on forms; None if the result has none, or overflows."""
+    kind = Box if op.name == "arith.andi" else Affine
     function = _OPERATIONS.get(op.name)
-    if function is None or any(form.shape != forms[0].shape for form in forms):
+    if function is None or not all(isinstance(form, kind) for form in forms):
+        return None
+    if any(form.shape != forms[0].shape for form in forms):
         return None
     return function(op, *forms)
 
@@ -171,15 +174,15 @@ def reshape(op: Operation, form: Form, axis: int | None) -> Form | None:
     if axis is not None:
         lows, highs = ((*b[:axis], None, *b[axis:]) for b in (form.low, form.high))
         return Box(shape, lows, highs)
-    axes = range(len(shape))
-    grown = [i for i in axes if form.shape[i] != shape[i]]
-    # The range of an axis of one element is all or nothing.
-    low_all, high_all = list(form.low), list(form.high)
-    for i in grown:
-        low, high = low_all[i], high_all[i]
-        low_all[i] = None if low is None else low.clamp(0, 1) * shape[i]
-        high_all[i] = None if high is None else high.clamp(0, 1) * shape[i]
-    return Box(shape, tuple(low_all), tuple(high_all))
+
+    def grown(bounds: tuple[T | None, ...]) -> tuple[T | None, ...]:
+        # The range of an axis of one element is all or nothing.
+        return tuple(
+            bound if bound is None or one == many else bound.clamp(0, 1) * many
+            for bound, one, many in zip(bounds, form.shape, shape, strict=True)
+        )
+
+    return Box(shape, grown(form.low), grown(form.high))
 
 
 def move(form: Affine, offset: Affine, width: int) -> Affine | None:
@@ -202,23 +205,17 @@ def _affine(
     return Affine(start, shape, steps, dtype, low, high)
 
 
-def _add(op: Operation, a: Form, b: Form) -> Form | None:
-    if not isinstance(a, Affine) or not isinstance(b, Affine):
-        return None
+def _add(op: Operation, a: Affine, b: Affine) -> Affine | None:
     steps = tuple(x + y for x, y in zip(a.steps, b.steps, strict=True))
     return _affine(a.start + b.start, a.shape, steps, a.dtype, a.low + b.low, a.high + b.high)
 
 
-def _subtract(op: Operation, a: Form, b: Form) -> Form | None:
-    if not isinstance(a, Affine) or not isinstance(b, Affine):
-        return None
+def _subtract(op: Operation, a: Affine, b: Affine) -> Affine | None:
     steps = tuple(x - y for x, y in zip(a.steps, b.steps, strict=True))
     return _affine(a.start - b.start, a.shape, steps, a.dtype, a.low - b.high, a.high - b.low)
 
 
-def _multiply(op: Operation, a: Form, b: Form) -> Form | None:
-    if not isinstance(a, Affine) or not isinstance(b, Affine):
-        return None
+def _multiply(op: Operation, a: Affine, b: Affine) -> Affine | None:
     if any(a.steps):
         a, b = b, a
     if any(a.steps) or (any(b.steps) and a.low != a.high):
@@ -228,40 +225,28 @@ def _multiply(op: Operation, a: Form, b: Form) -> Form | None:
     return _affine(a.start * b.start, a.shape, steps, a.dtype, *corners)
 
 
-def _cast(op: Operation, a: Form) -> Form | None:
+def _cast(op: Operation, a: Affine) -> Affine | None:
     dtype = dtype_of(op.result_types[0])
-    if not isinstance(a, Affine) or dtype not in _INTEGERS:
-        return None
-    if op.name == "arith.extui" and a.low < 0:
+    if dtype not in _INTEGERS or (op.name == "arith.extui" and a.low < 0):
         return None
     return _affine(a.start, a.shape, a.steps, dtype, a.low, a.high)
 
 
-def _remainder(op: Operation, a: Form, b: Form) -> Form | None:
+def _remainder(op: Operation, a: Affine, b: Affine) -> Affine | None:
     """The remainder of numbers that are smaller is the numbers themselves."""
-    if isinstance(a, Affine) and isinstance(b, Affine) and a.low >= 0 and a.high < b.low:
-        return a
-    return None
+    return a if a.low >= 0 and a.high < b.low else None
 
 
-def _assume_ordered(smaller: bool) -> Callable[[Operation, Form, Form], Form | None]:
-    def choose(op: Operation, a: Form, b: Form) -> Form | None:
-        """A minimum or maximum of numbers of which one side is never less."""
-        if not isinstance(a, Affine) or not isinstance(b, Affine):
-            return None
-        if a.high <= b.low:
-            return a if smaller else b
-        if b.high <= a.low:
-            return b if smaller else a
+def _least_or_greatest(op: Operation, a: Affine, b: Affine) -> Affine | None:
+    """A minimum or maximum of numbers of which one side is never less."""
+    if b.high <= a.low:
+        a, b = b, a
+    elif a.high > b.low:
         return None
+    return a if op.name == "arith.minsi" else b
 
-    return choose
 
-
-def _both(op: Operation, a: Form, b: Form) -> Form | None:
-    if not isinstance(a, Box) or not isinstance(b, Box):
-        return None
-
+def _both(op: Operation, a: Box, b: Box) -> Box:
     def met(one: T | None, two: T | None, function: Callable[[T, T], T]) -> T | None:
         if one is None or two is None:
             return two if one is None else one
@@ -272,12 +257,10 @@ def _both(op: Operation, a: Form, b: Form) -> Form | None:
     return Box(a.shape, low, high)
 
 
-def _compare(op: Operation, a: Form, b: Form) -> Form | None:
+def _compare(op: Operation, a: Affine, b: Affine) -> Box | None:
     """Compare offsets, of which only one axis decides."""
     word = op.words[0]
-    if not isinstance(a, Affine) or not isinstance(b, Affine) or word in ("eq", "ne"):
-        return None
-    if word[0] == "u" and min(a.low, b.low) < 0:
+    if word in ("eq", "ne") or (word[0] == "u" and min(a.low, b.low) < 0):
         return None
     if word[1] == "g":
         a, b = b, a
@@ -315,8 +298,8 @@ _OPERATIONS: dict[str, Callable[..., Form | None]] = {
     "arith.extsi": _cast,
     "arith.extui": _cast,
     "arith.index_cast": _cast,
-    "arith.maxsi": _assume_ordered(False),
-    "arith.minsi": _assume_ordered(True),
+    "arith.maxsi": _least_or_greatest,
+    "arith.minsi": _least_or_greatest,
     "arith.muli": _multiply,
     "arith.remsi": _remainder,
     "arith.subi": _subtract,

@@ -7,6 +7,7 @@ some value, and so do these: nothing may crash the executor.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 import torch
@@ -15,6 +16,8 @@ from grader.emulation.triton_ir.ir import Operation
 from grader.emulation.triton_ir.types import dtype_of
 
 T = torch.Tensor
+Binary = Callable[[T, T], T]
+_MASK = (1 << 64) - 1
 
 
 def unsigned(value: T) -> T:
@@ -52,30 +55,24 @@ def _remainder(a: T, b: T) -> T:
     return torch.where(b == 0, a, torch.fmod(a, safe))
 
 
-def _divide_unsigned(a: T, b: T) -> T:
-    if a.dtype is torch.int64:
-        return _wide(a, b, lambda x, y: x // y)
-    return _divide(unsigned(a), unsigned(b)).to(a.dtype)
+def _divided_unsigned(signed: Binary, wide: Callable[[int, int], int]) -> Binary:
+    """Return a division of unsigned numbers; `wide` is of 64 bits, which torch cannot divide."""
 
+    def divided(a: T, b: T) -> T:
+        if a.dtype is not torch.int64:
+            return signed(unsigned(a), unsigned(b)).to(a.dtype)
+        if bool((a >= 0).all()) and bool((b > 0).all()):
+            return signed(a, b)  # sizes and offsets
+        return _wide(a, b, lambda x, y: wide(x, y) if y else _MASK)
 
-def _remainder_unsigned(a: T, b: T) -> T:
-    if a.dtype is torch.int64:
-        return _wide(a, b, lambda x, y: x % y)
-    return _remainder(unsigned(a), unsigned(b)).to(a.dtype)
+    return divided
 
 
 def _wide(a: T, b: T, function: Callable[[int, int], int]) -> T:
-    """Divide unsigned 64-bit numbers, which torch cannot."""
-    if bool((a >= 0).all()) and bool((b > 0).all()):
-        # Sizes and offsets: as signed ones.
-        probe = function(7, 3)
-        return _divide(a, b) if probe == 2 else _remainder(a, b)
+    """Compute with unsigned 64-bit numbers one by one."""
     a, b = torch.broadcast_tensors(a, b)  # type: ignore[no-untyped-call] # torch's own
-    mask = (1 << 64) - 1
-    numbers = [
-        function(x & mask, y & mask) if y else mask
-        for x, y in zip(a.flatten().tolist(), b.flatten().tolist(), strict=True)
-    ]
+    pairs = zip(a.flatten().tolist(), b.flatten().tolist(), strict=True)
+    numbers = [function(x & _MASK, y & _MASK) for x, y in pairs]
     wrap = [n - (1 << 64) if n >> 63 else n for n in numbers]
     return torch.tensor(wrap, dtype=torch.int64).view(a.shape)
 
@@ -105,16 +102,11 @@ def _shift_right_unsigned(a: T, b: T) -> T:
 def _high(a: T, b: T) -> T:
     """The upper half of an unsigned product."""
     if a.dtype is torch.int64:
-        mask = (1 << 64) - 1
-        a, b = torch.broadcast_tensors(a, b)  # type: ignore[no-untyped-call] # torch's own
-        pairs = zip(a.flatten().tolist(), b.flatten().tolist(), strict=True)
-        numbers = [((x & mask) * (y & mask)) >> 64 for x, y in pairs]
-        wrap = [n - (1 << 64) if n >> 63 else n for n in numbers]
-        return torch.tensor(wrap, dtype=torch.int64).view(a.shape)
+        return _wide(a, b, lambda x, y: x * y >> 64)
     return ((unsigned(a) * unsigned(b)) >> (8 * a.element_size())).to(a.dtype)
 
 
-_INTEGERS: dict[str, Callable[[T, T], T]] = {
+_INTEGERS: dict[str, Binary] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "slt": lambda a, b: _signed(a) < _signed(b),
@@ -132,7 +124,7 @@ def _unordered(a: T, b: T) -> T:
     return a.isnan() | b.isnan()
 
 
-_FLOATS: dict[str, Callable[[T, T], T]] = {
+_FLOATS: dict[str, Binary] = {
     "oeq": lambda a, b: a == b,
     "ogt": lambda a, b: a > b,
     "oge": lambda a, b: a >= b,
@@ -259,13 +251,13 @@ UNARY: dict[str, Callable[[T], T]] = {
     "tt.precise_sqrt": torch.sqrt,
 }
 
-BINARY: dict[str, Callable[[T, T], T]] = {
+BINARY: dict[str, Binary] = {
     "arith.addf": torch.add,
     "arith.addi": lambda a, b: a ^ b if a.dtype is torch.bool else a + b,
     "arith.andi": torch.bitwise_and,
     "arith.divf": torch.div,
     "arith.divsi": _divide,
-    "arith.divui": _divide_unsigned,
+    "arith.divui": _divided_unsigned(_divide, operator.floordiv),
     "arith.maximumf": torch.maximum,
     "arith.maxnumf": torch.fmax,
     "arith.maxsi": torch.maximum,
@@ -279,7 +271,7 @@ BINARY: dict[str, Callable[[T, T], T]] = {
     "arith.ori": torch.bitwise_or,
     "arith.remf": torch.fmod,
     "arith.remsi": _remainder,
-    "arith.remui": _remainder_unsigned,
+    "arith.remui": _divided_unsigned(_remainder, operator.mod),
     "arith.shli": _shift_left,
     "arith.shrsi": _shift_right,
     "arith.shrui": _shift_right_unsigned,

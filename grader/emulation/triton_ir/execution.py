@@ -10,6 +10,7 @@ after program.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ import torch
 
 from grader.emulation.triton_ir import liveness
 from grader.emulation.triton_ir.findings import Findings
-from grader.emulation.triton_ir.ir import Module, Operation, Region
+from grader.emulation.triton_ir.ir import Module
 from grader.emulation.triton_ir.memory import Memory, Order
 from grader.emulation.triton_ir.parser import IRError
 from grader.emulation.triton_ir.runner import (
@@ -28,25 +29,14 @@ from grader.emulation.triton_ir.runner import (
     operations,
 )
 from grader.emulation.triton_ir.storage import View
-from grader.emulation.triton_ir.types import (
-    Pointer,
-    Tensor,
-    Type,
-    element_of,
-    shape_of,
-)
-from grader.emulation.triton_ir.values import (
-    BlockPointer,
-    Item,
-    Value,
-)
+from grader.emulation.triton_ir.types import Pointer, Tensor, Type, element_of, shape_of
+from grader.emulation.triton_ir.values import BlockPointer, Item, Value
 
 __all__ = [
     "Argument",
     "DescriptorArgument",
     "KernelError",
     "Launch",
-    "Result",
     "TimeLimitError",
     "execute",
     "operations",
@@ -81,18 +71,10 @@ class Launch:
     known: Sequence[View] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class Result:
-    """What a launch has cost."""
-
-    programs: int
-    operations: int
-
-
 def execute(
     launch: Launch, memory: Memory, found: Findings, *, deadline_s: float | None = None
-) -> Result:
-    """Run a launch to its end. Findings go to `found`.
+) -> int:
+    """Run a launch to its end; return the number of operations. Findings go to `found`.
 
     Raises TimeLimitError after the moment `deadline_s` of `time.monotonic`, Unsupported for what
     the executor lacks, with the operation's location, and KernelError.
@@ -100,15 +82,13 @@ def execute(
     kernel = launch.module.kernel
     found.kernel, found.grid = kernel.name, launch.grid
     memory.begin_launch(launch.grid)
-    given: list[Item] = []
-    for argument, (_, kind) in zip(launch.arguments, kernel.arguments, strict=True):
-        given.append(_argument(argument, kind, memory))
+    pairs = zip(launch.arguments, kernel.arguments, strict=True)
+    given = [_argument(argument, kind, memory) for argument, (_, kind) in pairs]
     for view in launch.known:
         memory.add(view)
     for view in memory.views:
         view.storage.begin_launch()
-    x, y, z = launch.grid
-    programs = x * y * z
+    programs = math.prod(launch.grid)
     size, alone = _plan(launch.module)
     runner = Runner(launch.module, memory, deadline_s)
     if alone:
@@ -128,7 +108,7 @@ def execute(
                 raise
             except NONSENSE as error:
                 raise IRError(f"{type(error).__name__}: {error}"[:300]) from error
-    return Result(programs=programs, operations=runner.operations)
+    return runner.operations
 
 
 def _plan(module: Module) -> tuple[int, bool]:
@@ -163,35 +143,18 @@ def _argument(argument: Argument, kind: Type, memory: Memory) -> Item:
     return Value(torch.tensor([argument]).to(dtype))
 
 
-def _operations(region: Region) -> list[Operation]:
-    found = []
-    for block in region.blocks:
-        for op in block.operations:
-            found.append(op)
-            for inner in op.regions:
-                found += _operations(inner)
-    return found
-
-
 def _largest(module: Module) -> int:
     """Return the number of elements of the largest block."""
-    most = 1
-    for function in module.functions.values():
-        for op in _operations(function.body):
-            for kind in op.result_types:
-                count = 1
-                for extent in shape_of(kind):
-                    count *= extent
-                most = max(most, count)
-    return most
+    bodies = (function.body for function in module.functions.values())
+    kinds = (kind for body in bodies for op in body.operations() for kind in op.result_types)
+    return max((math.prod(shape_of(kind)) for kind in kinds), default=1)
 
 
 def _runs_alone(module: Module) -> bool:
     """True if programs meet at scalar atomics whose result they use."""
     for function in module.functions.values():
-        operations = _operations(function.body)
-        used = {operand for op in operations for operand in op.operands}
-        for op in operations:
+        used = {operand for op in function.body.operations() for operand in op.operands}
+        for op in function.body.operations():
             atomic = op.name in ("tt.atomic_rmw", "tt.atomic_cas")
             if atomic and not isinstance(op.result_types[0], Tensor) and op.results[0] in used:
                 return True

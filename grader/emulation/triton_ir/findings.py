@@ -49,19 +49,22 @@ def mask_hint(line: int | None) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Finding:
-    """One finding; the same at the same line counts up."""
+    """One finding; the same at the same line counts up.
+
+    `Findings.add` adds the kernel, the place, and the kind's hint if there is no other.
+    """
 
     kind: Kind
-    severity: Severity
+    severity: Severity = "error"
     message: str
-    hint: str
-    kernel: str
+    hint: str = ""
+    kernel: str = ""
     access: Access
-    file: str | None
-    line: int | None
-    column: int | None
-    tensor: str | None
-    element: int | None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    tensor: str | None = None
+    element: int | None = None
     program: tuple[int, int, int]
     other_program: tuple[int, int, int] | None = None
     other_line: int | None = None
@@ -79,56 +82,25 @@ class Findings:
     found: dict[tuple[object, ...], Finding] = field(default_factory=dict)
     occurrences: int = 0
 
-    def add(
-        self,
-        kind: Kind,
-        message: str,
-        *,
-        access: Access,
-        at: Location | None,
-        tensor: str | None,
-        element: int | None,
-        program: tuple[int, int, int],
-        severity: Severity = "error",
-        hint: str | None = None,
-        other_program: tuple[int, int, int] | None = None,
-        other_line: int | None = None,
-        load_line: int | None = None,
-        read_only: bool = False,
-        times: int = 1,
-    ) -> None:
-        """Record a finding of so many programs, or count one that is known."""
-        self.occurrences += times
-        line = at.line if at else None
-        key = (self.kernel, kind, severity if kind != "race" else None, access, tensor, line)
+    def add(self, finding: Finding, at: Location | None) -> None:
+        """Record a finding of `finding.count` programs, or count one that is known."""
+        self.occurrences += finding.count
+        finding.kernel = self.kernel
+        finding.hint = finding.hint or _HINTS[finding.kind]
+        if at is not None:
+            finding.file, finding.line, finding.column = at.file, at.line, at.column
+        severity = finding.severity if finding.kind != "race" else None
+        key = (self.kernel, finding.kind, severity, finding.access, finding.tensor, finding.line)
         known = self.found.get(key)
         if known is not None:
-            known.count += times
+            known.count += finding.count
             # Programs that store the same in one place may store different values in another.
-            if known.severity == severity or severity == "warning":
+            if finding.severity in (known.severity, "warning"):
                 return
-            times = known.count
+            finding.count = known.count
         elif len(self.found) >= MOST_FINDINGS:
             return
-        self.found[key] = Finding(
-            kind=kind,
-            severity=severity,
-            message=message,
-            hint=hint or _HINTS[kind],
-            kernel=self.kernel,
-            access=access,
-            file=at.file if at else None,
-            line=line,
-            column=at.column if at else None,
-            tensor=tensor,
-            element=element,
-            program=program,
-            other_program=other_program,
-            other_line=other_line,
-            load_line=load_line,
-            read_only=read_only,
-            count=times,
-        )
+        self.found[key] = finding
 
     def words(self, program: tuple[int, int, int]) -> str:
         """Return "program 3" in a grid of one dimension, "program (3, 1, 0)" otherwise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from grader.emulation.triton_ir.types import Type
@@ -63,6 +64,14 @@ class Region:
     def entry(self) -> Block:
         """The first block."""
         return self.blocks[0]
+
+    def operations(self) -> Iterator[Operation]:
+        """Yield all operations, each before those in its regions."""
+        for block in self.blocks:
+            for op in block.operations:
+                yield op
+                for inner in op.regions:
+                    yield from inner.operations()
 
 
 @dataclass(slots=True)

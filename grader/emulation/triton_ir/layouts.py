@@ -20,7 +20,6 @@ from math import prod
 import torch
 
 WARP = 32
-MOST_WARPS = 64
 _MOST_DEPTH = 8
 _MOST_BITS = 24
 

@@ -21,9 +21,7 @@ _PURE_NAMES = {
 def prepare(module: Module) -> None:
     """Leave out operations without effect whose results are unused; note where values die."""
     for function in module.functions.values():
-        uses = Counter[str]()
-        _count(function.body, uses)
-        _sweep(function.body, uses)
+        _sweep(function.body, _uses(function.body))
         _note_deaths(function.body)
 
 
@@ -34,12 +32,8 @@ def _used(op: Operation) -> list[str]:
     return names
 
 
-def _count(region: Region, uses: Counter[str]) -> None:
-    for block in region.blocks:
-        for op in block.operations:
-            uses.update(_used(op))
-            for inner in op.regions:
-                _count(inner, uses)
+def _uses(*regions: Region) -> Counter[str]:
+    return Counter(name for region in regions for op in region.operations() for name in _used(op))
 
 
 def _sweep(region: Region, uses: Counter[str]) -> None:
@@ -60,14 +54,8 @@ def _sweep(region: Region, uses: Counter[str]) -> None:
 
 def _note_deaths(region: Region) -> None:
     """Of each block's own values, note the operation that uses them last."""
-    by_block = []
-    for block in region.blocks:
-        found = Counter[str]()
-        _count(Region([block]), found)
-        by_block.append(found)
-    everywhere = Counter[str]()
-    for found in by_block:
-        everywhere.update(set(found))
+    by_block = [_uses(Region([block])) for block in region.blocks]
+    everywhere = Counter(name for found in by_block for name in found)
     for block, inside in zip(region.blocks, by_block, strict=True):
         own = {name for name, _ in block.arguments}
         for op in block.operations:
@@ -75,10 +63,8 @@ def _note_deaths(region: Region) -> None:
         # A value that another block uses as well lives on.
         own = {name for name in own if everywhere[name] == (name in inside)}
         for op in reversed(block.operations):
-            found = Counter(_used(op))
             for inner in op.regions:
-                _count(inner, found)
                 _note_deaths(inner)
-            dying = own & (set(found) | set(op.results))
+            dying = own & {*_used(op), *_uses(*op.regions), *op.results}
             op.dying = tuple(dying)
             own -= dying

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.emulation.triton_ir import findings
-from grader.emulation.triton_ir.findings import Access, Findings
+from grader.emulation.triton_ir.findings import Access, Finding, Findings
 from grader.emulation.triton_ir.ir import Location
 from grader.emulation.triton_ir.requests import Requests
 from grader.emulation.triton_ir.storage import View, holds_pattern
@@ -175,25 +175,25 @@ class OneAccess:
         lane: int,
         *,
         severity: findings.Severity = "error",
-        hint: str | None = None,
+        hint: str = "",
         read_only: bool = False,
         times: int = 1,
     ) -> None:
         """Add a finding of a lane."""
         memory = self.memory
-        memory.found.add(
-            kind,
-            message,
+        finding = Finding(
+            kind=kind,
+            severity=severity,
+            message=message,
+            hint=hint,
             access=self.access,
-            at=self.at,
             tensor=view.name if view else None,
             element=element,
             program=memory.program(int(self.programs[lane])),
-            severity=severity,
-            hint=hint,
             read_only=read_only,
-            times=times,
+            count=times,
         )
+        memory.found.add(finding, self.at)
 
     def offender(self, lanes: torch.Tensor) -> tuple[torch.Tensor, int]:
         """Return those of some lanes that are the first program's, and of how many they are."""
@@ -243,7 +243,7 @@ class OneAccess:
         low, high = int(bad.min()) // view.item, int(bad.max()) // view.item
         far = low if low < 0 else high  # the element that is farthest outside
         numbers = len(bad), low, high
-        hint = findings.BEFORE_HINT if low < 0 else None
+        hint = findings.BEFORE_HINT if low < 0 else ""
         if self.wrapped is not None:
             hint = findings.overflow_hint(self.wrapped.line)
         words = findings.outside(self.access, view.name, numbers, view.size // view.item)
@@ -389,18 +389,18 @@ class OneAccess:
         (late, verb, at), (early, other_verb, other_at) = accesses
         triples = memory.program(late), memory.program(early)
         words = (memory.found.words(triples[0]), memory.found.words(triples[1]))
-        memory.found.add(
-            "race",
-            findings.programs_collide((verb, other_verb), view.name, element, words),
+        finding = Finding(
+            kind="race",
+            severity=severity,
+            message=findings.programs_collide((verb, other_verb), view.name, element, words),
             access=verb,
-            at=at,
             tensor=view.name,
             element=element,
             program=triples[0],
-            severity=severity,
             other_program=triples[1],
             other_line=other_at.line if other_at else None,
         )
+        memory.found.add(finding, at)
 
     def stored(
         self,

@@ -251,8 +251,7 @@ class _Parser:
         if name.startswith("scf."):
             main, signature = _structured(name, rest)
         else:
-            at = _last_colon(rest)
-            main, signature = (rest, "") if at < 0 else (rest[:at], rest[at + 1 :])
+            main, signature = _partition_types(rest)
         attributes, main = _attributes(main)
         given, result_types = self._signature(signature) if signature.strip() else ((), ())
         if given and "->" not in signature and " to " not in signature:
@@ -428,18 +427,16 @@ def _results(line: str) -> tuple[tuple[str, ...], str]:
 def _structured(name: str, rest: str) -> tuple[str, str]:
     """Split a control-flow operation's line: operands, and the types of its results."""
     if name in ("scf.yield", "scf.condition"):
-        at = _last_colon(rest)
-        return (rest, "") if at < 0 else (rest[:at], rest[at + 1 :])
+        return _partition_types(rest)
     if name == "scf.while":
-        at = _last_colon(rest)
-        left, _, right = _partition_arrow(rest[at + 1 :])
-        return rest[:at], f"{left} -> {right}"
+        main, signature = _partition_types(rest)
+        left, _, right = _partition_arrow(signature)
+        return main, f"{left} -> {right}"
     # scf.for … iter_args(…) -> (T) : i32, scf.if %c -> (T)
     left, arrow, right = rest.partition(" -> ")
     if not arrow:
         return rest.rpartition(" : ")[0] if name == "scf.for" else rest, ""
-    at = _last_colon(right)
-    return left, f"() -> {right if at < 0 else right[:at]}"
+    return left, f"() -> {_partition_types(right)[0]}"
 
 
 def _loop_arguments(parser: _Parser, operation: Operation, body: str) -> list[tuple[str, Type]]:
@@ -541,10 +538,11 @@ def _partition_arrow(text: str) -> tuple[str, str, str]:
     return text, "", ""
 
 
-def _last_colon(text: str) -> int:
-    """Return where the types of an operation begin: its last colon in no bracket, or -1."""
+def _partition_types(text: str) -> tuple[str, str]:
+    """Split at an operation's types, which follow its last colon in no bracket, if it has any."""
     colons = (at for at, mark, depth in _marks(text) if mark == ":" and depth == 0)
-    return max(colons, default=-1)
+    at = max(colons, default=len(text))
+    return text[:at], text[at + 1 :]
 
 
 def _matching(text: str, start: int) -> int:

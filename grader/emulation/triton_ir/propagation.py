@@ -35,23 +35,19 @@ def _defined_anyway(op: Operation, values: list[Value], undefined: torch.Tensor)
             no if two.undefined is None else two.undefined,
         )
         return chosen if condition.undefined is None else chosen | condition.undefined
-    if op.name in ("arith.andi", "arith.ori") and values[0].data.dtype is torch.bool:
-        decides = op.name == "arith.ori"
+    if op.name in _DECIDING:
+        decides = _DECIDING[op.name]
+        if values[0].data.dtype is torch.bool:
+            decides = abs(decides)
         for value in values:
             sure = value.data == decides
-            if value.undefined is not None:
-                sure = sure & ~value.undefined
-            undefined = undefined & ~sure
-    elif op.name in _DECIDING:
-        for value in values:
-            sure = value.data == _DECIDING[op.name]
             if value.undefined is not None:
                 sure = sure & ~value.undefined
             undefined = undefined & ~sure
     return undefined
 
 
-# An operand of this value decides an integer's result, whatever the other one is.
+# An operand of this value, in a truth value 1 for -1, decides the result whatever the other one is.
 _DECIDING = {"arith.andi": 0, "arith.muli": 0, "arith.ori": -1}
 
 

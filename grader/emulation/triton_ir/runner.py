@@ -57,6 +57,10 @@ NONSENSE = (
 )  # fmt: skip
 
 
+# True or False for all programs, or those for which a condition is true and false.
+_Choice = bool | tuple[torch.Tensor, torch.Tensor]
+
+
 class TimeLimitError(Exception):
     """The launch took longer than it may; `endless` if its first programs did not end."""
 
@@ -136,16 +140,11 @@ class Runner:
             for i in range(count)
         ]
 
-    def _choice(self, frame: Frame, op: Operation) -> bool | tuple[torch.Tensor, torch.Tensor]:
-        """Return a condition: one truth value, or the programs for which it is true and false."""
+    def _choice(self, frame: Frame, op: Operation) -> _Choice:
+        """Return which programs a condition chooses."""
         condition = frame.value(op.operands[0])
         frame.accesses.branch(condition, op.location)
-        data = condition.data.reshape(-1)
-        if bool(data.all()):
-            return True
-        if not bool(data.any()):
-            return False
-        return torch.nonzero(data).reshape(-1), torch.nonzero(~data).reshape(-1)
+        return _split(condition.data.reshape(-1))
 
     def _block(self, frame: Frame, block: Block) -> Operation:
         """Run the operations of a block; return its last one, a yield, return or branch."""
@@ -214,6 +213,8 @@ class Runner:
         if name in gpu_dialect.OPERATIONS:
             return gpu_dialect.OPERATIONS[name](frame, op)
         values = [frame.value(operand) for operand in op.operands]
+        if name in _ON_VALUES:
+            return [_ON_VALUES[name](op, values)]
         if name in blocks.RESHAPES:
             return blocks.reshape(op, values)
         values = _alike(values)
@@ -238,9 +239,6 @@ class Runner:
     def _num_programs(self, frame: Frame, op: Operation) -> Sequence[Item]:
         count = self._memory.grid["xyz".index(op.words[0])]
         return [Value(torch.tensor([count], dtype=torch.int32))]
-
-    def _range(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        return [blocks.make_range(op)]
 
     def _poison(self, frame: Frame, op: Operation) -> Sequence[Item]:
         kind = op.result_types[0]
@@ -294,18 +292,6 @@ class Runner:
 
     def _map(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return self._region(frame, op.regions[0], [frame.get(o) for o in op.operands])
-
-    def _dot(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        return [blocks.dot(op, *(frame.value(operand) for operand in op.operands[:3]))]
-
-    def _dot_scaled(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        return [scaled.dot_scaled(op, [frame.value(operand) for operand in op.operands])]
-
-    def _histogram(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        return [blocks.histogram(op, [frame.value(operand) for operand in op.operands])]
-
-    def _gather(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        return [blocks.gather(op, *(frame.value(operand) for operand in op.operands))]
 
     def _extern(self, frame: Frame, op: Operation) -> Sequence[Item]:
         symbol = op.attributes.get("symbol", "").strip('"')
@@ -402,9 +388,9 @@ class Runner:
         if bool((steps <= 0).any()):
             raise KernelError("a loop's step is not positive", op.location)
 
-        def stays(items: list[Item], index: torch.Tensor) -> torch.Tensor:
+        def decide(_: Frame, items: list[Item], index: torch.Tensor) -> tuple[_Choice, list[Item]]:
             assert isinstance(items[0], Value)
-            return items[0].data.expand(len(index)) < ends[index]
+            return _split(items[0].data.expand(len(index)) < ends[index]), items
 
         def once(part: Frame, items: list[Item], index: torch.Tensor) -> list[Item]:
             done = self._region(part, op.regions[0], items)
@@ -413,58 +399,50 @@ class Runner:
             return [Value(counter.data.expand(len(index)) + steps[index]), *done]
 
         start: list[Item] = [Value(low.data.expand(size)), *first]
-        return self._loop(frame, start, stays, once)[1:]
+        return self._loop(frame, start, decide, once)[1:]
 
     def _while(self, frame: Frame, op: Operation) -> Sequence[Item]:
         before, after = op.regions
-        given = [frame.get(operand) for operand in op.operands]
-        size = len(frame.programs)
-        index = torch.arange(size)
-        finished: list[tuple[torch.Tensor, list[Item]]] = []
-        part = frame
-        while True:
-            part.bind(before.entry, given)
+
+        def decide(part: Frame, items: list[Item], _: torch.Tensor) -> tuple[_Choice, list[Item]]:
+            part.bind(before.entry, items)
             last = self._block(part, before.entry)
             forwarded = [part.get(name) for name in last.operands[1:]]
-            chosen = self._choice(part, last)
-            if chosen is False:
-                finished.append((index, forwarded))
-                break
-            if not isinstance(chosen, bool):
-                on, off = chosen
-                finished.append((index[off], [select(item, off) for item in forwarded]))
-                forwarded = [select(item, on) for item in forwarded]
-                index = index[on]
-                part = frame.part(index)
-            given = self._region(part, after, forwarded)
-        if len(finished) == 1:
-            return finished[0][1]
-        return self._together(frame, finished)
+            return self._choice(part, last), forwarded
+
+        def once(part: Frame, items: list[Item], _: torch.Tensor) -> list[Item]:
+            return self._region(part, after, items)
+
+        given = [frame.get(operand) for operand in op.operands]
+        return self._loop(frame, given, decide, once)
 
     def _loop(
         self,
         frame: Frame,
         items: list[Item],
-        stays: Callable[[list[Item], torch.Tensor], torch.Tensor],
+        decide: Callable[[Frame, list[Item], torch.Tensor], tuple[_Choice, list[Item]]],
         once: Callable[[Frame, list[Item], torch.Tensor], list[Item]],
     ) -> list[Item]:
-        """Run `once` for the programs that stay, until none does; items of all, as they left."""
+        """Run `once` for the programs that stay, until none does; items of all, as they left.
+
+        `decide` returns which stay, and the items with which they do.
+        """
         index = torch.arange(len(frame.programs))
         finished: list[tuple[torch.Tensor, list[Item]]] = []
         part = frame
         while True:
-            on = stays(items, index)
-            if not bool(on.all()):
-                off = torch.nonzero(~on).reshape(-1)
+            chosen, items = decide(part, items, index)
+            if chosen is False:
+                finished.append((index, items))
+                break
+            if not isinstance(chosen, bool):
+                on, off = chosen
                 finished.append((index[off], [select(item, off) for item in items]))
-                kept = torch.nonzero(on).reshape(-1)
-                if not len(kept):
-                    break
-                items = [select(item, kept) for item in items]
-                index = index[kept]
+                items = [select(item, on) for item in items]
+                index = index[on]
                 part = frame.part(index)
             items = once(part, items, index)
-        return self._together(frame, finished)
+        return finished[0][1] if len(finished) == 1 else self._together(frame, finished)
 
 
 def _alike(values: list[Value]) -> list[Value]:
@@ -491,6 +469,15 @@ def _formed(op: Operation, values: list[Value]) -> Value | None:
     return None if form is None else Value(form, wrapped=wrapped(values))
 
 
+def _split(condition: torch.Tensor) -> _Choice:
+    """Return one truth value, or the programs for which a condition is true and false."""
+    if bool(condition.all()):
+        return True
+    if not bool(condition.any()):
+        return False
+    return torch.nonzero(condition).reshape(-1), torch.nonzero(~condition).reshape(-1)
+
+
 def _uniform(value: Value) -> bool:
     data = value.data.reshape(-1)
     return len(data) == 1 or bool((data == data[0]).all())
@@ -510,15 +497,10 @@ _HANDLERS = {
     "tt.atomic_cas": Runner._compare_and_swap,
     "tt.atomic_rmw": Runner._atomic,
     "tt.call": Runner._call,
-    "tt.dot": Runner._dot,
-    "tt.dot_scaled": Runner._dot_scaled,
     "tt.extern_elementwise": Runner._extern,
-    "tt.gather": Runner._gather,
     "tt.get_num_programs": Runner._num_programs,
     "tt.get_program_id": Runner._program_id,
-    "tt.histogram": Runner._histogram,
     "tt.load": Runner._load,
-    "tt.make_range": Runner._range,
     "tt.map_elementwise": Runner._map,
     "tt.print": Runner._nothing,
     "tt.reduce": Runner._reduce,
@@ -529,11 +511,18 @@ _HANDLERS = {
     "ttg.barrier": Runner._nothing,
     "llvm.intr.assume": Runner._nothing,
 }
+_ON_VALUES: dict[str, Callable[[Operation, list[Value]], Value]] = {
+    "tt.dot": lambda op, values: blocks.dot(op, *values[:3]),
+    "tt.dot_scaled": scaled.dot_scaled,
+    "tt.gather": lambda op, values: blocks.gather(op, *values),
+    "tt.histogram": blocks.histogram,
+    "tt.make_range": lambda op, _: blocks.make_range(op),
+}
 
 
 def operations() -> list[str]:
     """Return the names of all operations that can be executed."""
     return sorted(
-        {*_HANDLERS, *block_pointers.OPERATIONS, *blocks.RESHAPES, *arithmetic.names(),
-         "arith.constant"}
+        {*_HANDLERS, *_ON_VALUES, *block_pointers.OPERATIONS, *blocks.RESHAPES,
+         *arithmetic.names(), "arith.constant"}
     )  # fmt: skip

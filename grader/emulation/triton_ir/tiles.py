@@ -37,7 +37,6 @@ class Tile:
     region: Region
     rows: T | None
     programs: T
-    starts: T  # of each program, in bytes
     low: tuple[int, ...]
     extents: tuple[int, ...]
 
@@ -80,9 +79,10 @@ def plan(
     parts = _parts(form, box)
     if parts is None:
         return None
+    batch = _Batch(memory=memory, programs=programs, form=form, access=access, size=size)
     tiles = []
     for part in parts:
-        found = _tiles(memory, programs, form, part, access, size)
+        found = batch.tiles(part)
         if found is None:
             return None
         tiles += found
@@ -127,80 +127,78 @@ def _parts(form: Affine, box: Box | None) -> list[_Part] | None:
     return parts
 
 
-def _tiles(
-    memory: Memory, programs: T, form: Affine, part: _Part, access: Access, size: int
-) -> list[Tile] | None:
-    """Return a part of blocks as tiles, one if the programs' starts are regular; or None."""
-    rows, low, _ = part
-    starts = form.start + sum(a * step for a, step in zip(low, form.steps, strict=True))
-    if rows is None:
-        starts = starts.expand(len(programs))
-    else:
-        programs = programs[rows]
-        starts = starts[rows] if len(starts) > 1 else starts.expand(len(rows))
-    order = nested(starts)
-    if order is not None:
-        tile = _tile(memory, programs, form, part, starts, order, access, size)
-        return None if tile is None else [tile]
-    # The programs of a batch begin or end within a row of the grid.
-    ends = runs(starts)
-    if len(ends) > _MOST_RUNS:
-        return None
-    if rows is None:
-        rows = torch.arange(len(programs))
-    tiles: list[Tile] = []
-    for first, end in zip([0, *ends], ends, strict=False):
-        order = nested(starts[first:end])
-        if order is None:
+@dataclass(slots=True, kw_only=True)
+class _Batch:
+    """An access of a batch whose addresses have a form."""
+
+    memory: Memory
+    programs: T
+    form: Affine
+    access: Access
+    size: int
+
+    def tiles(self, part: _Part) -> list[Tile] | None:
+        """Return a part of blocks as tiles, one if the programs' starts are regular; or None."""
+        rows, low, extents = part
+        steps = zip(low, self.form.steps, strict=True)
+        starts = self.form.start + sum(first * step for first, step in steps)
+        if rows is None:
+            starts = starts.expand(len(self.programs))
+        else:
+            starts = starts[rows] if len(starts) > 1 else starts.expand(len(rows))
+        order = nested(starts)
+        if order is not None:
+            tile = self._tile(part, starts, order)
+            return None if tile is None else [tile]
+        # The programs of a batch begin or end within a row of the grid.
+        ends = runs(starts)
+        if len(ends) > _MOST_RUNS:
             return None
-        piece = (rows[first:end], *part[1:])
-        tile = _tile(
-            memory, programs[first:end], form, piece, starts[first:end], order, access, size
+        if rows is None:
+            rows = torch.arange(len(self.programs))
+        tiles: list[Tile] = []
+        for first, end in zip([0, *ends], ends, strict=False):
+            order = nested(starts[first:end])
+            if order is None:
+                return None
+            tile = self._tile((rows[first:end], low, extents), starts[first:end], order)
+            if tile is None:
+                return None
+            tiles.append(tile)
+        return tiles
+
+    def _tile(
+        self, part: _Part, starts: T, order: tuple[tuple[int, ...], tuple[int, ...]]
+    ) -> Tile | None:
+        """Return a tile; None unless it is inside of one view, and aligned."""
+        first = int(starts[0])
+        view = self.memory.view_of(first)
+        if view is None or view.members is not None:
+            return None
+        if view.read_only and self.access == "store":
+            return None
+        rows, low, extents = part
+        offset = first - view.address
+        region = Region(
+            start=offset + view.offset,
+            shape=(*order[0], *extents),
+            strides=(*order[1], *self.form.steps),
+            size=self.size,
+            outer=len(order[0]),
         )
-        if tile is None:
+        if offset < 0 or region.end > view.offset + view.size or first % self.size:
             return None
-        tiles.append(tile)
-    return tiles
-
-
-def _tile(
-    memory: Memory,
-    programs: T,
-    form: Affine,
-    part: _Part,
-    starts: T,
-    order: tuple[tuple[int, ...], tuple[int, ...]],
-    access: Access,
-    size: int,
-) -> Tile | None:
-    """Return a tile; None unless it is inside of one view, and aligned."""
-    rows, low, extents = part
-    first = int(starts[0])
-    view = memory.view_of(first)
-    if view is None or view.members is not None or (view.read_only and access == "store"):
-        return None
-    offset = first - view.address
-    region = Region(
-        start=offset + view.offset,
-        shape=(*order[0], *extents),
-        strides=(*order[1], *form.steps),
-        size=size,
-        outer=len(order[0]),
-    )
-    if offset < 0 or region.end > view.offset + view.size or first % size:
-        return None
-    axes = zip(region.shape, region.strides, strict=True)
-    if any(stride % size for extent, stride in axes if extent > 1):
-        return None
-    return Tile(
-        view=view,
-        region=region,
-        rows=rows,
-        programs=programs,
-        starts=starts - view.address + view.offset,
-        low=low,
-        extents=extents,
-    )
+        axes = zip(region.shape, region.strides, strict=True)
+        if any(stride % self.size for extent, stride in axes if extent > 1):
+            return None
+        return Tile(
+            view=view,
+            region=region,
+            rows=rows,
+            programs=self.programs if rows is None else self.programs[rows],
+            low=low,
+            extents=extents,
+        )
 
 
 def _apart(tiles: list[Tile]) -> bool:

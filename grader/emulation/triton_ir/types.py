@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 import torch
@@ -34,11 +33,6 @@ class Scalar:
     def dtype(self) -> torch.dtype:
         """The torch type that holds it."""
         return SCALARS[self.name]
-
-    @property
-    def bits(self) -> int:
-        """The number of bits of an integer, or of a float."""
-        return int(re.sub(r"\D.*", "", self.name.lstrip("bfi"))) if self.name != "index" else 64
 
 
 @dataclass(frozen=True, slots=True)

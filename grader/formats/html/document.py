@@ -41,6 +41,7 @@ from grader.report.evidence import (
 )
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
+from grader.text.numbers import points
 from grader.vocabulary import Device, Visibility
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def document(report: Report) -> str:
     return template.render(
         report=report,
         result=student_view.result(report).split("\n"),
-        points=_won(report.score, report.max_score),
+        won=_won(report.score, report.max_score),
         device=_device(report),
         kernels=[
             _kernel(kernel, f"k{number}", twice=names.count(kernel.name) > 1)
@@ -220,13 +221,13 @@ def _device(report: Report) -> str:
 def _won(score: float | None, most: float) -> str:
     if score is None:
         return "no score"
-    return f"{student_view.points(score)} of {student_view.points(most)} points"
+    return f"{points(score)} of {points(most)} points"
 
 
 def _kernel(kernel: KernelResult, anchor: str, *, twice: bool) -> KernelView:
-    points = _won(kernel.score, kernel.max_score) if kernel.max_score else ""
+    won = _won(kernel.score, kernel.max_score) if kernel.max_score else ""
     if kernel.pending:
-        points += f", {student_view.points(kernel.pending)} pending"
+        won += f", {points(kernel.pending)} pending"
     return KernelView(
         anchor=anchor,
         name=kernel.name,
@@ -234,7 +235,7 @@ def _kernel(kernel: KernelResult, anchor: str, *, twice: bool) -> KernelView:
         language=kernel.language.phrase if kernel.language else "",
         file=kernel.file or "",
         verdict=kernel.verdict,
-        points=points,
+        points=won,
         note=("counted" if kernel.counted else "the other language counts") if twice else "",
         checks=tuple(
             _check(kernel, check, f"{anchor}c{number}")
@@ -284,9 +285,9 @@ def _check_points(check: CheckResult) -> str:
     if check.score is None:
         return "no score"
     if check.pending == check.max_score:
-        return f"{student_view.points(check.pending)} pending"
-    won = f"{student_view.points(check.score)} / {student_view.points(check.max_score)}"
-    pending = f" ({student_view.points(check.pending)} pending)" if check.pending else ""
+        return f"{points(check.pending)} pending"
+    won = f"{points(check.score)} / {points(check.max_score)}"
+    pending = f" ({points(check.pending)} pending)" if check.pending else ""
     return won + pending
 
 

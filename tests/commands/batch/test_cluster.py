@@ -61,7 +61,7 @@ def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, state: Wor
     data = job_codec.pack_job(next(job for job in jobs_of(classroom) if job.name == "cyd"))
     assert json.loads(data)["files"][0]["path"] == "silu.cu"
     assert str(classroom).encode() not in data
-    answer = job_codec.unpack_answer(job_codec.do(job_codec.PackedJob(data=data), state))
+    answer = job_codec.unpack_answer(job_codec.do(data, state))
     assert answer.outcome is Outcome.GRADED
     report = json.loads(answer.text)
     assert (report["score"], report["verdict"]) == (0, "wrong_answer")
@@ -71,7 +71,7 @@ def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, state: Wor
 def test_a_worker_of_another_version_does_not_grade(classroom: Path, state: WorkerState) -> None:
     data = job_codec.pack_job(jobs_of(classroom)[0])
     other = json.dumps({**json.loads(data), "grader": "0.0.0"}).encode()
-    answer = job_codec.unpack_answer(job_codec.do(job_codec.PackedJob(data=other), state))
+    answer = job_codec.unpack_answer(job_codec.do(other, state))
     assert answer.outcome is Outcome.FAILED
     assert "not 0.0.0" in answer.problem
 
@@ -81,9 +81,7 @@ def test_an_assignment_is_unpacked_into_its_own_folder_only(
 ) -> None:
     values = json.loads(job_codec.pack_job(jobs_of(classroom)[0]))
     values["folder"]["../outside"] = ""
-    answer = job_codec.unpack_answer(
-        job_codec.do(job_codec.PackedJob(data=json.dumps(values).encode()), state)
-    )
+    answer = job_codec.unpack_answer(job_codec.do(json.dumps(values).encode(), state))
     assert "../outside is outside the assignment's folder" in answer.problem
 
 

@@ -20,9 +20,10 @@ from grader.assignment.catalogue import find_assignments
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.commands.verify.lints import LEAST_SAMPLES
-from grader.commands.verify.plan import Choice, plan
+from grader.commands.verify.plan import plan
 from grader.commands.verify.row import State
 from grader.commands.verify.samples import KINDS, Sample, find_samples
+from grader.grading.plan import Options
 from grader.pool.state import WorkerState
 
 ASSIGNMENTS = find_assignments(REPOSITORY / "assignments")
@@ -35,7 +36,7 @@ SAMPLES = tuple(find_samples(REPOSITORY / "reference"))
 @pytest.mark.parametrize("folder", ASSIGNMENTS, ids=lambda folder: folder.name)
 def test_spec_files_and_samples_are_well_formed(folder: Path) -> None:
     """The rows of `grade verify` that need no task."""
-    rows = plan(read_assignment(folder), REPOSITORY, Choice()).rows
+    rows, _ = plan(read_assignment(folder), REPOSITORY, Options())
     assert len(rows) > 5
     assert [row for row in rows if row.state.wrong] == []
 
@@ -98,7 +99,7 @@ def silu() -> Assignment:
 def test_a_sample_gets_its_folders_verdict(
     title: str, silu: Assignment, state: WorkerState
 ) -> None:
-    (task,) = plan(silu, REPOSITORY, Choice(samples=(title,))).tasks
+    _, (task,) = plan(silu, REPOSITORY, Options(), samples=(title,))
     (row,) = task.do(state)
     assert row.state is State.AGREES, row
 
@@ -139,7 +140,7 @@ def test_a_sample_of_each_verdict_is_graded_by_the_real_spec(
     assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
     if sample.verdict == "compile_error" and sample.language == "cuda":
         pytest.skip("nvcc has the last word on it")
-    (task,) = plan(assignment, REPOSITORY, Choice(samples=(sample.title,))).tasks
+    _, (task,) = plan(assignment, REPOSITORY, Options(), samples=(sample.title,))
     (row,) = task.do(state)
     assert row.state is State.AGREES, row
 

@@ -5,17 +5,15 @@ Runs only the memory check; `grade verify --device cuda` runs all checks of all 
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.commands.verify.plan import Choice, plan
+from grader.commands.verify.plan import plan
 from grader.commands.verify.row import State
 from grader.commands.verify.samples import Sample, find_samples
-from grader.commands.verify.tasks import SampleTask
 from grader.gpu.nvml import Gpu
+from grader.grading.plan import Options
 from grader.pool.state import WorkerState
 from grader.vocabulary import CheckName
 
@@ -41,9 +39,9 @@ def test_the_gpus_tools_see_what_the_sample_says(
     first_gpu: Gpu, state: WorkerState, sample: Sample
 ) -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
-    planned = plan(assignment, REPOSITORY, Choice(gpu=first_gpu, samples=(sample.title,)))
-    for task in planned.tasks:
-        assert isinstance(task, SampleTask)
-        for row in dataclasses.replace(task, checks=frozenset({CheckName.MEMORY})).do(state):
+    options = Options(gpu=first_gpu, checks=frozenset({CheckName.MEMORY}))
+    _, tasks = plan(assignment, REPOSITORY, options, samples=(sample.title,))
+    for task in tasks:
+        for row in task.do(state):
             message = f"expected {row.expected}; got {row.actual} ({row.note})"
             assert row.state in (State.AGREES, State.ELSEWHERE), message

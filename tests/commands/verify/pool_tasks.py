@@ -5,53 +5,46 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from grader.commands.verify.row import Row, State
+from grader.commands.verify.tasks import Task
 from grader.errors import GraderError
 from grader.pool.state import WorkerState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """Returns its process id; or dies, fails, or sleeps with a child and logs both to a file."""
+def trial(what: str, weight: float = 1.0, sign: Path | None = None) -> Task:
+    """Return a task that returns its process id; or dies, fails, or sleeps with a child.
 
-    what: str
-    weight: float = 1.0
-    sign: Path | None = None
+    A sleeping one logs both process ids to the file `sign`.
+    """
+    return Task(assignment="trial", subject=what, weight=weight, do=partial(_do, what, sign))
 
-    @property
-    def title(self) -> str:
-        return self.what
 
-    @property
-    def subject(self) -> tuple[str, str]:
-        return "trial", self.what
-
-    def do(self, state: WorkerState) -> tuple[Row, ...]:
-        match self.what:
-            case "dies":
-                os._exit(7)
-            case "fails":
-                raise GraderError("no more paper")
-            case "stumbles":
-                raise KeyError("paper")
-            case "tells its environment":
-                return (self.row(",".join(sorted(os.environ))),)
-            case "sleeps":
-                assert self.sign is not None
-                child = subprocess.Popen(["sleep", "600"])
-                self.sign.write_text(f"{os.getpid()} {child.pid}")
-                time.sleep(600)
-        return (self.row(str(os.getpid())),)
-
-    def row(self, actual: str) -> Row:
-        return Row(
+def _do(what: str, sign: Path | None, state: WorkerState) -> tuple[Row, ...]:
+    actual = str(os.getpid())
+    match what:
+        case "dies":
+            os._exit(7)
+        case "fails":
+            raise GraderError("no more paper")
+        case "stumbles":
+            raise KeyError("paper")
+        case "tells its environment":
+            actual = ",".join(sorted(os.environ))
+        case "sleeps":
+            assert sign is not None
+            child = subprocess.Popen(["sleep", "600"])
+            sign.write_text(f"{os.getpid()} {child.pid}")
+            time.sleep(600)
+    return (
+        Row(
             assignment="trial",
-            subject=self.what,
+            subject=what,
             check="done",
             state=State.AGREES,
             expected="",
             actual=actual,
-        )
+        ),
+    )

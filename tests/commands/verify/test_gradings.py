@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from course import CUDA, TORCH, Course
 
-from grader.commands.verify.plan import Choice, plan
+from grader.commands.verify.plan import plan
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.tasks import rows_of
+from grader.grading.plan import Options
 from grader.pool.state import WorkerState
 from grader.vocabulary import Language
 
@@ -16,19 +17,27 @@ pytestmark = pytest.mark.usefixtures("no_nvcc")
 REFERENCE = "reference/affine/v1_simple.cu"
 SHIFT = "reference/affine/samples/wrong_answer/forgot-the-shift/v1_simple.cu"
 GUARD = "reference/affine/samples/memory_error/missing-guard/v1_simple.cu"
-IN_CUDA = Choice(repeat=1, languages=frozenset({Language.CUDA}))
+IN_CUDA = Options(languages=frozenset({Language.CUDA}))
 
 
-def done(course: Course, state: WorkerState, choice: Choice, title: str = "") -> list[Row]:
+def done(
+    course: Course,
+    state: WorkerState,
+    options: Options,
+    title: str = "",
+    *,
+    samples: tuple[str, ...] = (),
+    repeat: int = 1,
+) -> list[Row]:
     """Do the planned tasks with this title in this process."""
-    planned = plan(course.assignment, course.root, choice)
-    tasks = [task for task in planned.tasks if title in task.title]
-    assert tasks or choice.samples
-    return [*planned.rows, *(row for task in tasks for row in rows_of(task, state))]
+    rows, tasks = plan(course.assignment, course.root, options, samples=samples, repeat=repeat)
+    tasks = [task for task in tasks if title in task.title]
+    assert tasks or samples
+    return [*rows, *(row for task in tasks for row in rows_of(task, state))]
 
 
 def sample(course: Course, state: WorkerState, title: str) -> Row:
-    (row,) = done(course, state, Choice(samples=(title,)))
+    (row,) = done(course, state, Options(), samples=(title,))
     return row
 
 
@@ -68,8 +77,8 @@ def test_a_reference_that_fails_is_reported_with_its_seed(
     course: Course, state: WorkerState
 ) -> None:
     course.edit(REFERENCE, "+ shift;", "+ 0.6f;")
-    choice = Choice(repeat=2, seed=5, languages=frozenset({Language.CUDA}))
-    rows = done(course, state, choice, "reference v1_simple.cu, seed")
+    options = Options(public_seed=5, secret_seed=5, languages=frozenset({Language.CUDA}))
+    rows = done(course, state, options, "reference v1_simple.cu, seed", repeat=2)
     wrong = [row for row in rows if row.state is State.DIFFERS]
     assert [row.check for row in wrong] == ["accepted, seed 5", "accepted, seed 6"]
     assert wrong[0].actual == "wrong answer with 0 points"
@@ -183,7 +192,7 @@ def test_a_sample_that_is_no_submission_of_the_assignment_is_reported(
     ):
         (samples / path).parent.mkdir(parents=True)
         (samples / path).write_text(text)
-    rows = done(course, state, Choice(samples=("/x/", "/y/")))
+    rows = done(course, state, Options(), samples=("/x/", "/y/"))
     actual = {row.subject.removeprefix("sample "): row.actual for row in rows}
     assert {row.state for row in rows} == {State.DIFFERS}
     assert "no kernel's file (v0_torch.py, v1_simple.cu)" in actual["accepted/x/v2_better.cu"]
@@ -196,11 +205,12 @@ def test_a_sample_that_is_no_submission_of_the_assignment_is_reported(
 
 
 def test_filters_select_tasks(course: Course) -> None:
-    kernel = Choice(kernels=frozenset({"v0_torch"}), repeat=1)
-    titles = [task.title for task in plan(course.assignment, course.root, kernel).tasks]
+    kernel = Options(kernels=frozenset({"v0_torch"}))
+    _, tasks = plan(course.assignment, course.root, kernel)
+    titles = [task.title for task in tasks]
     assert titles and not any("v1_simple" in title for title in titles)
-    only = plan(course.assignment, course.root, Choice(samples=("wrong_answer/*.cu",)))
-    assert only.rows == []
-    assert [task.title for task in only.tasks] == [
-        "affine · wrong_answer/forgot-the-shift/v1_simple.cu"
+    rows, tasks = plan(course.assignment, course.root, Options(), samples=("wrong_answer/*.cu",))
+    assert rows == []
+    assert [task.title for task in tasks] == [
+        "affine · sample wrong_answer/forgot-the-shift/v1_simple.cu"
     ]

@@ -37,7 +37,7 @@ def silu(folder: Path, **speedups: float) -> Assignment:
 def calibrate(folder: Path, capability: str, *, us: float = 130.0, **speedups: float) -> None:
     timing = {
         "name": "n", "baseline_us": us, "submission_us": us, "speedup": 1.0, "gb_s": 4000.0,
-        "tflop_s": None,
+        "tflop_s": None, "low": 0.9, "high": 1.1,
     }  # fmt: skip
     document = {
         "format": 1,

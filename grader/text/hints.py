@@ -1,0 +1,20 @@
+"""Hints for students, from `hints.toml`: what to do about a failure, by what is known of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from grader.text.data_file import read_data
+
+
+def hints(table: str) -> Mapping[str, str]:
+    """Return the hints of a table of the file by their keys."""
+    found: Mapping[str, str] = read_data("text/hints.toml")[table]
+    return found
+
+
+def matching_hint(message: str, *tables: str) -> str:
+    """Return the first hint whose key, a regular expression, is found in the message, else ""."""
+    patterns = (item for table in tables for item in hints(table).items())
+    return next((hint for pattern, hint in patterns if re.search(pattern, message)), "")
