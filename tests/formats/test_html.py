@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import html_pages
 import pytest
 import recorded_pages
+import report_document
 import sample_reports
 from click.testing import CliRunner
 
@@ -25,7 +24,6 @@ from grader.report.evidence import (
     CountersEvidence,
     ErrorMap,
     Finding,
-    MemoryEvidence,
     PerformanceEvidence,
     WarpAccess,
     Writers,
@@ -35,8 +33,10 @@ from grader.report.reader import from_json
 from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility
 
-MADE = ("accepted", "wrong_answer", "compile_error", "memory_error", "memory_warning", "too_slow",
-        "too_slow_by_counters", "own_program", "grader_error", "not_submitted", "ladder", "hostile")  # fmt: skip
+MADE = (
+    "accepted", "wrong_answer", "compile_error", "memory_error", "memory_warning", "too_slow",
+    "too_slow_by_counters", "own_program", "grader_error", "not_submitted", "ladder", "hostile",
+)  # fmt: skip
 MOST_BYTES = 400_000
 # The titles of the figures that a recorded report must have.
 FIGURES = {
@@ -109,7 +109,8 @@ def test_hidden_cases_show_number_and_verdicts_only(visibility: Visibility) -> N
         for check in kernel.checks
     )
     text = document(replace(report, kernels=(replace(kernel, checks=checks),)))
-    assert "wrong answer in 2" in text
+    wrong = sum(case.verdict is Verdict.WRONG_ANSWER for case in evidence.cases)
+    assert f"wrong answer in {wrong}" in text
     assert "Where it is wrong" not in text
     for case in evidence.cases:
         assert not re.search(rf"\b{case.sizes['n']}\b", text)
@@ -117,7 +118,8 @@ def test_hidden_cases_show_number_and_verdicts_only(visibility: Visibility) -> N
 
 
 def test_seeds_and_hashes_are_not_on_the_page() -> None:
-    secret = {"secret_seed": 424242424, "spec_hash": "0123456789abcdef", "flag": None}
+    secret: dict[str, str | int | float | None]
+    secret = {"secret_seed": 424242424, "spec_hash": "0123456789abcdef"}
     text = document(replace(sample_reports.accepted(), environment=secret))
     assert "424242424" not in text
     assert "0123456789abcdef" not in text
@@ -140,7 +142,7 @@ def _everywhere(value: Any, text: str) -> Any:
     if isinstance(value, dict):
         kept = ("verdict", "visibility", "check", "origin", "kind", "severity", "language", "space",
                 "access", "other_access", "transport", "format", "cells", "unit", "name", "rule",
-                "file")  # fmt: skip
+                "file", "device", "expected", "actual")  # fmt: skip
         return {
             key: item if key in kept and not isinstance(item, dict) else _everywhere(item, text)
             for key, item in value.items()
@@ -171,18 +173,23 @@ def test_markup_in_any_string_of_a_report_stays_text(name: str) -> None:
 
 def test_a_report_of_an_earlier_version_is_read_and_shown() -> None:
     values = to_json(recorded_pages.recorded("race"))
-    added = {"source_lines", "error_map", "writers", "warps", "space", "elements", "block_size",
-             "other_block", "other_thread", "other_access", "baseline_rounds_us",
-             "submission_rounds_us"}  # fmt: skip
+    schema = report_document.schema()["$defs"]
+    added: dict[str, set[str]] = {}  # by the keys that an earlier report has
+    for definition in schema.values():
+        keys = definition.get("properties", {})
+        new = {key for key, value in keys.items() if value.get("x-added")}
+        if new:
+            added[" ".join(definition["required"])] = new
 
     def earlier(value: Any) -> Any:
         if isinstance(value, dict):
-            kinds = {key: item for key, item in value.items() if key not in added or key == "space"}
-            if "tool" in kinds and "severity" in kinds:
-                kinds.pop("space")
-            return {key: earlier(item) for key, item in kinds.items()}
+            for required, new in added.items():
+                if value.keys() - new == set(required.split()):
+                    return {key: earlier(item) for key, item in value.items() if key not in new}
+            return {key: earlier(item) for key, item in value.items()}
         return [earlier(item) for item in value] if isinstance(value, list) else value
 
+    assert earlier(values) != values
     report = from_json(earlier(values), "report.json")
     made = page(report)
     assert made.problems == []

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from grader.formats.html.panel import WIDTH, Panel, plural
+from grader.formats.html.panel import WIDTH, Panel, Path, strokes
 from grader.report.evidence import CaseResult, ErrorMap, Mismatch
 
 _LEFT, _TOP = 34.0, 22.0
@@ -33,11 +32,11 @@ class Picture(Panel):
     template: ClassVar[str] = "error_map.html"
 
     size: float
-    right: str
-    wrong: str
-    unwritten: str
+    right: Path
+    wrong: Path
+    unwritten: Path
     has_unwritten: bool
-    lines: str
+    lines: Path
     marked: tuple[Marked, ...]
     left: float
     top: float
@@ -56,15 +55,19 @@ def panel(case: CaseResult) -> Picture | None:
     across = max(map(len, found.cells))
     down = len(found.cells)
     size = min(_LARGEST_CELL, (WIDTH - _LEFT - 8) / across, _HIGHEST / down)
-    unwritten = any("-" in row for row in found.cells)
+
+    def drawn(state: str) -> Path:
+        marked = ([cell == state for cell in row] for row in found.cells)
+        return strokes(marked, _LEFT, _TOP, size)
+
     return Picture(
         title=f"Where it is wrong: {_array(found)}",
         caption=_caption(case, found),
         size=round(size, 3),
-        right=_runs(found.cells, ".", size),
-        wrong=_runs(found.cells, "x", size),
-        unwritten=_runs(found.cells, "-", size),
-        has_unwritten=unwritten,
+        right=drawn("."),
+        wrong=drawn("x"),
+        unwritten=drawn("-"),
+        has_unwritten=any("-" in row for row in found.cells),
         lines=_lines(found, across, down, size),
         marked=_marked(case, found, size),
         left=_LEFT,
@@ -100,24 +103,6 @@ def _caption(case: CaseResult, found: ErrorMap) -> str:
     return text
 
 
-def _runs(cells: Sequence[str], state: str, size: float) -> str:
-    """Return a path with a stroke through each run of cells of one state."""
-    parts = []
-    for number, row in enumerate(cells):
-        y = f"{_TOP + (number + 0.5) * size:.2f}".rstrip("0").rstrip(".")
-        first = None
-        for place in range(len(row) + 1):
-            inside = place < len(row) and row[place] == state
-            if inside and first is None:
-                first = place
-            elif not inside and first is not None:
-                x = f"{_LEFT + first * size:.2f}".rstrip("0").rstrip(".")
-                length = f"{(place - first) * size:.2f}".rstrip("0").rstrip(".")
-                parts.append(f"M{x} {y}h{length}")
-                first = None
-    return "".join(parts)
-
-
 def _every(found: ErrorMap) -> int | None:
     """Return the distance of lines in elements: at least four cells, at most eight lines."""
     widest = max(found.columns, found.rows if len(found.shape) > 1 else 0)
@@ -125,10 +110,10 @@ def _every(found: ErrorMap) -> int | None:
     return next((n for n in _EVERY if n >= step and widest / 12 <= n < widest), None)
 
 
-def _lines(found: ErrorMap, across: int, down: int, size: float) -> str:
+def _lines(found: ErrorMap, across: int, down: int, size: float) -> Path:
     every = _every(found)
     if every is None:
-        return ""
+        return Path()
     parts = []
     for number in range(1, math.ceil(found.columns / every)):
         x = _LEFT + number * every / found.cell_columns * size
@@ -137,7 +122,7 @@ def _lines(found: ErrorMap, across: int, down: int, size: float) -> str:
         for number in range(1, math.ceil(found.rows / every)):
             y = _TOP + number * every / found.cell_rows * size
             parts.append(f"M{_LEFT:g} {y:.1f}h{across * size:.1f}")
-    return "".join(parts)
+    return Path("".join(parts))
 
 
 def _marked(case: CaseResult, found: ErrorMap, size: float) -> tuple[Marked, ...]:
@@ -160,11 +145,3 @@ def _marked(case: CaseResult, found: ErrorMap, size: float) -> tuple[Marked, ...
 def _values(one: Mismatch) -> str:
     index = ", ".join(map(str, one.index))
     return f"{one.output}[{index}]: expected {one.expected:.7g}, got {one.actual:.7g}"
-
-
-def totals(found: ErrorMap) -> str:
-    """Return how many cells are in which state, in words."""
-    text = "".join(found.cells)
-    parts = [(".", "right"), ("x", "wrong"), ("-", "never written")]
-    counted = [f"{plural(text.count(state), 'cell')} {word}" for state, word in parts]
-    return ", ".join(counted)

@@ -119,12 +119,13 @@ def _timelines(found: Finding) -> Timelines | None:
     if found.kind != "race" or found.block is None:
         return None
     triton = found.file.endswith(".py")
-    if found.other_thread is None and found.other_block is None and not triton:
-        missing = "nothing orders blocks" if "blocks" in found.message else ""
-        if not missing:
+    if triton:
+        missing = "nothing orders programs"
+    elif found.other_thread is None:
+        # The emulation names the other thread if it is of the same block; other tools name none.
+        if found.block_size is None and "blocks" not in found.message:
             return None
-    elif triton or found.other_thread is None:
-        missing = f"nothing orders {'programs' if triton else 'blocks'}"
+        missing = "nothing orders blocks"
     elif _same_warp(found):
         missing = "missing: a barrier"
     else:

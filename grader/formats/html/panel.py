@@ -8,10 +8,17 @@ The figure's template, `templates/NAME.html`, draws the geometry.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 WIDTH = 360
+
+
+class Path(str):
+    """The data of an SVG path: digits and commands of our own, shown in full length."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +48,22 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 def plural(count: int, noun: str) -> str:
     """Return "1 cell" or "2 cells"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def strokes(rows: Iterable[Iterable[bool]], left: float, top: float, size: float) -> Path:
+    """Return a horizontal stroke through each run of marked cells of `size` × `size`."""
+    parts = []
+    for number, row in enumerate(rows):
+        y = _short(top + (number + 0.5) * size)
+        first = None
+        for place, marked in enumerate([*row, False]):
+            if marked and first is None:
+                first = place
+            elif not marked and first is not None:
+                parts.append(f"M{_short(left + first * size)} {y}h{_short((place - first) * size)}")
+                first = None
+    return Path("".join(parts))
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from grader.formats.html.panel import WIDTH, Panel, plural
+from grader.formats.html.panel import WIDTH, Panel, Path, plural, strokes
 from grader.report.evidence import Writers
 
 COLOURS = 4  # of blocks, in turn
@@ -25,7 +25,7 @@ class Layer:
     """All cells of one colour: a path of horizontal strokes."""
 
     name: str
-    path: str
+    path: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,8 @@ class Map(Panel):
     template: ClassVar[str] = "writers.html"
 
     layers: tuple[Layer, ...]
-    untouched: str
-    borders: str
+    untouched: Path
+    borders: Path
     labels: tuple[Label, ...]
     size: float
     left: float
@@ -70,7 +70,7 @@ def panel(found: Writers) -> Map | None:
     layers = []
     for colour in range(COLOURS):
         for odd in (0, 1):
-            path = _runs(
+            path = strokes(
                 [
                     [
                         one is not None
@@ -80,6 +80,8 @@ def panel(found: Writers) -> Map | None:
                     ]
                     for row in cells
                 ],
+                _LEFT,
+                _TOP,
                 size,
             )
             if path:
@@ -88,7 +90,7 @@ def panel(found: Writers) -> Map | None:
         title=f"Which thread wrote what: {found.array}",
         caption=_caption(found, cells, blocks),
         layers=tuple(layers),
-        untouched=_runs([[one is None for one in row] for row in cells], size),
+        untouched=strokes([[one is None for one in row] for row in cells], _LEFT, _TOP, size),
         borders=_borders(cells, size),
         labels=_labels(cells, size),
         size=round(size, 3),
@@ -140,22 +142,7 @@ def _caption(found: Writers, cells: Sequence[Sequence[Writer | None]], blocks: l
     return f"{text} A colour is a block, and its shades are its warps in turn."
 
 
-def _runs(marked: Sequence[Sequence[bool]], size: float) -> str:
-    parts = []
-    for number, row in enumerate(marked):
-        y = f"{_TOP + (number + 0.5) * size:.2f}"
-        first = None
-        for place in range(len(row) + 1):
-            inside = place < len(row) and row[place]
-            if inside and first is None:
-                first = place
-            elif not inside and first is not None:
-                parts.append(f"M{_LEFT + first * size:.2f} {y}h{(place - first) * size:.2f}")
-                first = None
-    return "".join(parts)
-
-
-def _borders(cells: Sequence[Sequence[Writer | None]], size: float) -> str:
+def _borders(cells: Sequence[Sequence[Writer | None]], size: float) -> Path:
     """Return lines between cells of different blocks."""
 
     def block(row: int, column: int) -> int | None:
@@ -172,7 +159,7 @@ def _borders(cells: Sequence[Sequence[Writer | None]], size: float) -> str:
                 parts.append(f"M{x + size:.1f} {y:.1f}v{size:.1f}")
             if here is not None and block(row + 1, column) not in (None, here):
                 parts.append(f"M{x:.1f} {y + size:.1f}h{size:.1f}")
-    return "".join(parts)
+    return Path("".join(parts))
 
 
 def _labels(cells: Sequence[Sequence[Writer | None]], size: float) -> tuple[Label, ...]:
