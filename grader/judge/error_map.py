@@ -19,6 +19,7 @@ from grader.vocabulary import Visibility
 
 SIDE = 64
 _NARROW = 16  # cells
+_FEW = 16  # wrong elements
 _ENOUGH = 256  # elements of a case that is drawn, if there is one
 _RIGHT, _WRONG, _UNWRITTEN, _NOTHING = range(4)
 _STATES = ".x- "
@@ -82,14 +83,15 @@ def _up(extent: int, cell: int) -> int:
 def keep_one_map(results: Iterable[CaseResult]) -> tuple[CaseResult, ...]:
     """Return the results; of the wrong cases of each visibility one keeps its error map.
 
-    It is the smallest with enough elements to show a pattern, of matrices one that is not narrow.
+    It is the smallest with enough elements and errors to show a pattern, of matrices one that is
+    not narrow.
     """
     results = tuple(results)
-    best: dict[Visibility, tuple[tuple[bool, bool, int], CaseResult]] = {}
+    best: dict[Visibility, tuple[tuple[bool | int, ...], CaseResult]] = {}
     for result in results:
         if result.error_map is None:
             continue
-        rank = _rank(result.error_map, result.elements)
+        rank = _rank(result, result.error_map)
         if result.visibility not in best or rank < best[result.visibility][0]:
             best[result.visibility] = rank, result
     kept = [result for _, result in best.values()]
@@ -99,8 +101,9 @@ def keep_one_map(results: Iterable[CaseResult]) -> tuple[CaseResult, ...]:
     )
 
 
-def _rank(found: ErrorMap, elements: int) -> tuple[bool, bool, int]:
-    small = elements < _ENOUGH
+def _rank(result: CaseResult, found: ErrorMap) -> tuple[bool | int, ...]:
+    small = result.elements < _ENOUGH
     sides = len(found.cells), *map(len, found.cells)
     narrow = len(found.shape) > 1 and min(sides) < _NARROW
-    return small, narrow, -elements if small else elements
+    few = result.mismatched < _FEW
+    return small, few, narrow, -result.elements if small else result.elements

@@ -25,7 +25,7 @@ from grader.formats.html import (
     writers,
 )
 from grader.formats.html.findings import Card
-from grader.formats.html.panel import Panel
+from grader.formats.html.panel import Panel, plural
 from grader.formats.html.source import Excerpt, excerpts
 from grader.report.evidence import (
     BuildEvidence,
@@ -326,7 +326,8 @@ def _cases(view: CheckView, evidence: CorrectnessEvidence) -> None:
     failed = [case for case in evidence.cases if case.verdict not in well]
     view.failed_cases = [(_case_name(case), _case_text(case)) for case in failed[:MOST_CASES]]
     if len(failed) > MOST_CASES:
-        view.failed_cases.append((f"{len(failed) - MOST_CASES:,} more cases", "fail as well"))
+        more = len(failed) - MOST_CASES
+        view.failed_cases.append((plural(more, "more case"), "wrong as well, or failed"))
     if not_run := evidence.cases_total - len(evidence.cases):
         view.notes.append(f"{not_run:,} cases did not run")
     mapped = next((case for case in failed if case.error_map is not None), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grader.formats.html.panel import WIDTH
+from grader.formats.html.panel import WIDTH, plural
 from grader.formats.html.source import Excerpt, excerpts
 from grader.report.evidence import Finding
 
@@ -237,8 +237,8 @@ def _strip(found: Finding) -> Strip | None:
         buffer=name,
         width=width,
         text=(
-            f"{name} has {length:,} elements, 0 to {length - 1:,}. The thread {verb} element "
-            f"{element:,}, {where}."
+            f"{name} has {plural(length, 'element')}, 0 to {length - 1:,}. The thread {verb} "
+            f"element {element:,}, {where}."
         ),
     )
 

@@ -15,7 +15,7 @@ LEFT, RIGHT = 44.0, WIDTH - 12.0
 MOST_BENCHMARKS = 8
 MOST_ROUNDS = 400
 _ROW = 58.0
-_TOP = 34.0
+_TOP = 42.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

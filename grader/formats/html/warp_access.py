@@ -128,12 +128,13 @@ def _sectors(found: WarpAccess) -> Sectors:
     active = sum(lane is not None for lane in found.lanes)
     fetched = len(numbers) * SECTOR
     share = len(asked) / fetched
-    verdict = (
-        "Neighbouring lanes share sectors: this is coalesced."
-        if found.transactions <= found.least
-        else f"{plural(found.least, 'sector')} would do: let neighbouring lanes access "
-        "neighbouring elements."
-    )
+    if found.transactions <= found.least:
+        verdict = "Neighbouring lanes share sectors: this is coalesced."
+    elif found.transactions == found.least + 1 and not gaps:
+        verdict = "Coalesced, but the first byte lies inside a sector: one sector more."
+    else:
+        verdict = f"{plural(found.least, 'sector')} would do: let neighbouring lanes access "
+        verdict += "neighbouring elements."
     return Sectors(
         title=_title(found, plural(len(numbers), "sector")),
         caption=(

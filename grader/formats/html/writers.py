@@ -16,6 +16,7 @@ _LARGEST_CELL = 30.0
 _HIGHEST = 340.0
 _TEXT_FITS = 19.0
 _MOST_SHOWN = 4
+_MOST_LABELS = 120
 
 Writer = tuple[int, int]  # block and thread
 
@@ -30,7 +31,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """The thread's number in its cell."""
+    """The thread's number in its cell, or the block's where its cells begin."""
 
     x: float
     y: float
@@ -65,7 +66,7 @@ def panel(found: Writers) -> Map | None:
         return None
     cells = [row for row in rows if row is not None]
     across = max(map(len, cells))
-    size = min(_LARGEST_CELL, (WIDTH - _LEFT - 8) / across, _HIGHEST / len(cells))
+    size = _size(cells)
     blocks = sorted({one[0] for row in cells for one in row if one is not None})
     layers = []
     for colour in range(COLOURS):
@@ -105,6 +106,11 @@ def panel(found: Writers) -> Map | None:
     )
 
 
+def _size(cells: Sequence[Sequence[Writer | None]]) -> float:
+    """Return the side of a cell."""
+    return min(_LARGEST_CELL, (WIDTH - _LEFT - 8) / max(map(len, cells)), _HIGHEST / len(cells))
+
+
 def _row(text: str) -> list[Writer | None] | None:
     row: list[Writer | None] = []
     for cell in text.split():
@@ -139,7 +145,9 @@ def _caption(found: Writers, cells: Sequence[Sequence[Writer | None]], blocks: l
     idle = launched * size - threads
     if idle > 0:
         text += f" {plural(idle, 'thread')} wrote nothing."
-    return f"{text} A colour is a block, and its shades are its warps in turn."
+    text += " A colour is a block, and its shades are its warps in turn; "
+    what = "threads'" if _size(cells) >= _TEXT_FITS else "blocks'"
+    return f"{text}numbers are the {what}."
 
 
 def _borders(cells: Sequence[Sequence[Writer | None]], size: float) -> Path:
@@ -164,7 +172,7 @@ def _borders(cells: Sequence[Sequence[Writer | None]], size: float) -> Path:
 
 def _labels(cells: Sequence[Sequence[Writer | None]], size: float) -> tuple[Label, ...]:
     if size < _TEXT_FITS:
-        return ()
+        return _block_labels(cells, size)
     return tuple(
         Label(
             x=round(_LEFT + (column + 0.5) * size, 1),
@@ -175,3 +183,22 @@ def _labels(cells: Sequence[Sequence[Writer | None]], size: float) -> tuple[Labe
         for column, one in enumerate(line)
         if one is not None
     )
+
+
+def _block_labels(cells: Sequence[Sequence[Writer | None]], size: float) -> tuple[Label, ...]:
+    """Return the block's number at the first cell of each of its regions."""
+
+    def block(row: int, column: int) -> int | None:
+        if row < 0 or column < 0 or column >= len(cells[row]):
+            return None
+        one = cells[row][column]
+        return None if one is None else one[0]
+
+    labels = []
+    for row, line in enumerate(cells):
+        for column in range(len(line)):
+            here = block(row, column)
+            if here is not None and here not in (block(row - 1, column), block(row, column - 1)):
+                x, y = _LEFT + column * size + 5, _TOP + row * size + 8.5
+                labels.append(Label(x=round(x, 1), y=round(y, 1), text=str(here)))
+    return tuple(labels[:_MOST_LABELS])
