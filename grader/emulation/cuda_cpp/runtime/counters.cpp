@@ -32,11 +32,13 @@ struct Cost {
     uint64_t excess() const { return transactions > ideal ? transactions - ideal : 0; }
 };
 
-// The request with the most excess transactions; of equals the first with the most lanes.
+// The request with the most excess transactions; of equals one with the most lanes, of these the
+// first of the first block, in any order of blocks.
 struct Worst {
     Request request = {};
     Cost cost;
     uintptr_t base = 0;  // of the addresses: the first sector's, or the shared memory's
+    uint64_t block = 0;
 };
 
 // One row of the report: a program counter in a kernel, by kind of access.
@@ -63,6 +65,7 @@ std::map<std::string, KernelTotals>& kernels = *new std::map<std::string, Kernel
 using RowKey = std::tuple<std::string, uint32_t, unsigned>;  // kernel, pc, kind of access
 std::map<RowKey, Row>& report_rows = *new std::map<RowKey, Row>;
 bool launch_truncated = false;
+uint64_t running_block = 0;
 
 uint64_t key_of(const AccessRecord& a) {
     return uint64_t(a.pc) << 16 | uint64_t(a.bytes) << 3 | uint64_t(a.write) << 2 | uint64_t(a.shared) << 1 | a.atomic;
@@ -129,14 +132,11 @@ Cost cost_shared(const Request& r, unsigned bytes, uintptr_t base) {
     return cost;
 }
 
-bool worse(const Cost& cost, unsigned lanes, const Worst& known) {
-    if (known.request.lanes == 0 || cost.excess() != known.cost.excess())
-        return known.request.lanes == 0 || cost.excess() > known.cost.excess();
-    return lanes > unsigned(__builtin_popcount(known.request.lanes));
-}
-
-void keep_if_worse(const Request& r, const Cost& cost, unsigned lanes, uintptr_t base, Worst& known) {
-    if (worse(cost, lanes, known)) known = {r, cost, base};
+bool worse(const Cost& cost, unsigned lanes, uint64_t block, const Worst& known) {
+    if (known.request.lanes == 0) return true;
+    if (cost.excess() != known.cost.excess()) return cost.excess() > known.cost.excess();
+    const unsigned known_lanes = unsigned(__builtin_popcount(known.request.lanes));
+    return lanes != known_lanes ? lanes > known_lanes : block < known.block;
 }
 
 void count(const AccessRecord& a, const Request& r, uintptr_t shared_base) {
@@ -149,7 +149,7 @@ void count(const AccessRecord& a, const Request& r, uintptr_t shared_base) {
     const Cost cost = a.shared ? cost_shared(r, a.bytes, shared_base) : cost_global(r, a.bytes);
     (a.shared ? t.wavefronts : t.sectors) += cost.transactions;
     (a.shared ? t.ideal_wavefronts : t.ideal_sectors) += cost.ideal;
-    keep_if_worse(r, cost, lanes, a.shared ? shared_base : 0, row.worst);
+    if (worse(cost, lanes, running_block, row.worst)) row.worst = {r, cost, a.shared ? shared_base : 0, running_block};
 }
 
 // All active lanes did the same: their i-th records are one request.
@@ -227,6 +227,7 @@ void truncated() { launch_truncated = true; }
 
 // The counted blocks are spread evenly over the grid, the first among them.
 bool wants_block(uint64_t number) {
+    running_block = number;
     uint64_t blocks = launch_state.blocks, wanted = settings.counted_blocks;
     if (!settings.count) return false;
     if (wanted == 0 || blocks <= wanted) return true;
@@ -280,7 +281,7 @@ void launch_ends(const LaunchTotals& totals) {
         sum.ideal_wavefronts += row.totals.ideal_wavefronts;
         const Worst& worst = row.worst;
         const unsigned lanes = unsigned(__builtin_popcount(worst.request.lanes));
-        keep_if_worse(worst.request, worst.cost, lanes, worst.base, place->second.worst);
+        if (worse(worst.cost, lanes, worst.block, place->second.worst)) place->second.worst = worst;
     }
     rows.clear();
     row_index.clear();
