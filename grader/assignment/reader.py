@@ -193,7 +193,8 @@ def _counters(data: Mapping[str, Any]) -> CounterBounds:
         return {name: float(table[name]) for name in FIGURES if name in table}
 
     special = {one: bounds(data[one.value]) for one in Language if one.value in data}
-    return CounterBounds(sizes=dict(data["sizes"]), most=bounds(data), special=special)
+    (sizes,) = case_sizes(data["sizes"])
+    return CounterBounds(sizes=sizes, most=bounds(data), special=special)
 
 
 def _program(data: Mapping[str, Any]) -> Kernel:

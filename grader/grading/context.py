@@ -180,8 +180,10 @@ class GradingContext:
         return check in file.kernel.points and self.options.includes(check)
 
     def _needs_checked_build(self, file: KernelFile) -> bool:
-        """True if the emulation will check memory or rules, or count accesses."""
-        on_cpu = self.options.device is Device.CPU and self._scores(file, CheckName.MEMORY)
+        """True if the emulation will check outputs, memory or rules, or count accesses."""
+        on_cpu = self.options.device is Device.CPU and (
+            self._scores(file, CheckName.CORRECTNESS) or self._scores(file, CheckName.MEMORY)
+        )
         bound = file.kernel.counters is not None and self.options.includes(CheckName.COUNTERS)
         rules = self.options.includes(CheckName.RULES)
         return file.language is Language.CUDA and (on_cpu or bound or rules)
@@ -255,7 +257,7 @@ class FileContext:
         """Return the setup of a worker for this build; `private` overrides the transport."""
         from grader.checks.common.case_run import RunSetup
 
-        built = built or self.built
+        built = replace(built or self.built, launch_limits=self.built.launch_limits)
         if self.file.kernel.rules.torch_allowed:
             built = replace(built, torch_allowed=True)
         judge = self._grading.judge

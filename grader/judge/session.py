@@ -164,7 +164,7 @@ class Session:
             return [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
         command = [sys.executable, "-I", "-S", str(programs.CUDA_WORKER), file, device]
         if self._tool is None:
-            return [*command, self._host_settings]
+            return [*command, f"{built.launch_limits} {self._host_settings}".strip()]
         return [*command, programs.CONTEXT] if built.device is Device.CUDA else command
 
     def __enter__(self) -> Session:

@@ -25,6 +25,7 @@ _LEFTOVER_HINT = "end every thread and process that you start before the functio
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
 
+_SHARED_WITHOUT_OPT_IN = 48 << 10
 _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _ASSERTION = 710
 
@@ -120,11 +121,39 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
                 f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
     meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
+    refused = last_record(outcome, "refused_launch")
+    if refused is not None and refused.get("error") == code:
+        meaning += f": {_refused_launch(refused)}{_at(source_place(refused, built))}"
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",
         hint=hints("cuda_error_hint").get(str(code), ""),
     )
+
+
+def _refused_launch(record: dict[str, Any]) -> str:
+    """Return the figure and the limit that made the emulation refuse a launch."""
+    value, limit, threads, each = (
+        f"{figure:,}" if type(figure) is int and abs(figure) < 2**63 else "?"
+        for figure in map(record.get, ("value", "limit", "threads", "each"))
+    )
+    kernel = f"`{text_of(record, 'kernel')}` is launched with"
+    match text_of(record, "what"):
+        case "threads":
+            wanted = f"{value} threads in each block"
+        case "registers":
+            wanted = f"{value} registers for each block ({threads} threads of {each})"
+        case "shared":
+            wanted = f"{value} bytes of shared memory for each block"
+        case "dynamic_shared":
+            wanted = f"{value} bytes of dynamic shared memory for each block"
+            if record.get("limit") == _SHARED_WITHOUT_OPT_IN:
+                return f"{kernel} {wanted}; the limit is {limit} without cudaFuncSetAttribute"
+        case what:
+            wanted = f"{what} = {value}"
+    if value == "0":
+        return f"{kernel} {wanted}; the least is {limit}"
+    return f"{kernel} {wanted}; the limit is {limit}"
 
 
 def _reported_failure(

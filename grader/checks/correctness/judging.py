@@ -62,8 +62,12 @@ def check_correctness(
     data: Callable[[Case], CaseData],
     advance: Callable[[str], None],
     on_record: Callable[[dict[str, Any]], None] = lambda record: None,
+    *,
+    host_settings: str = "",
 ) -> CorrectnessEvidence:
     """Run every case and judge it; `on_record` gets each record of Triton's executor.
+
+    `host_settings` are those of `Session`.
 
     Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """
@@ -87,7 +91,13 @@ def check_correctness(
             if session is None or not session.alive:
                 _end(session, visibility, outputs)
                 shown = visibility is Visibility.VISIBLE
-                session = Session(setup.built, limits, setup.server, contributes=shown)
+                session = Session(
+                    setup.built,
+                    limits,
+                    setup.server,
+                    host_settings=host_settings,
+                    contributes=shown,
+                )
                 loaded = session.load()
             else:
                 loaded = Outcome(status=Status.DONE)

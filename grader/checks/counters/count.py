@@ -11,10 +11,11 @@ to read and write every array once. A broken bound always costs the points.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from grader.assignment.cases import DEFAULT_VALUES, Case
+from grader.assignment.cases import Case, CaseTemplate
 from grader.assignment.counter_bounds import FigureName, FigureUnit
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
@@ -29,7 +30,7 @@ from grader.checks.counters.totals import AccessCounts, read_host
 from grader.judge.session import Session
 from grader.report.evidence import CounterFigure, CountersEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName, Device, Language, Visibility
+from grader.vocabulary import CheckName, Device, Language
 
 SHOWN = 10
 _FINISH_S = 10.0
@@ -60,21 +61,20 @@ class CounterScoring:
 
 
 def counting_case(
-    assignment: Assignment, kernel: Kernel, language: Language, public_seed: int
+    assignment: Assignment,
+    kernel: Kernel,
+    language: Language,
+    public_seed: int,
+    rng: random.Random,
 ) -> Case:
     """Return the case to count: that of the spec's bounds, otherwise the largest small case.
+
+    Sizes that are ranges are drawn from `rng`, so that no kernel can know them.
 
     In Triton a case of multiples of 16 goes first: the compiler splits wide accesses of others.
     """
     if kernel.counters is not None:
-        sizes = kernel.counters.sizes
-        return Case(
-            name=", ".join(f"{name}={value}" for name, value in sizes.items()),
-            sizes=sizes,
-            values=DEFAULT_VALUES,
-            visibility=Visibility.VISIBLE,
-            seed=public_seed,
-        )
+        return CaseTemplate(sizes=kernel.counters.sizes).draw(rng.getrandbits(62))
     if language is Language.TRITON:
         return small_case(assignment, language, public_seed, preferred=_is_even)
     return small_case(assignment, language, public_seed)

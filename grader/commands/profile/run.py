@@ -40,7 +40,7 @@ from grader.submission.reader import Submission
 from grader.system import toolchain
 from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
-from grader.vocabulary import Language
+from grader.vocabulary import CheckName, Language
 
 _INDENT = 2
 _THREADS_PER_MULTIPROCESSOR = 2048  # of data centres' GPUs
@@ -240,7 +240,8 @@ class _Profile:
             self._write("hardware counters: ncu is not installed (`grade doctor`)")
             return
         file = self.file.file
-        case = counting_case(self.file.assignment, file.kernel, file.language, 0)
+        rng = self.file.rng(CheckName.COUNTERS)
+        case = counting_case(self.file.assignment, file.kernel, file.language, 0, rng)
         # The worker is started under ncu, not forked from the server.
         setup = replace(self.file.setup(private=True), server=None, driver=None)
         with self.progress.step(f"ncu on {file.title}"):

@@ -61,9 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has closed the output (`| head`): write nothing at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except subprocess.TimeoutExpired:
-        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
-        return 1
     except subprocess.CalledProcessError as problem:
         print(f"`{problem.cmd[0]}` failed: it must be g++ 11 or later", file=sys.stderr)
         return 2
@@ -84,6 +81,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
             folder=Path(scratch),
             runtime=runtime_object(mode, compiler=options.compiler),
             compiler=options.compiler,
+            mark_locals=options.locals,
         )
         messages = [feature.message for feature in program.unsupported]
         messages += [feature.message for feature in program.refused]
@@ -109,6 +107,10 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         print_report(result.report, counters=not options.no_counters)
     else:
         print_faults(result.report)
+    if result.timed_out:
+        sys.stdout.flush()
+        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
+        return 1
     if result.exit_code < 0 and not result.report.faults:
         print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
     if result.exit_code < 0 or result.report.errors:
@@ -125,7 +127,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", type=Path, help="the .cu file")
     parser.add_argument("arguments", nargs="*", help="arguments of the program")
     parser.add_argument("--fast", action="store_true", help="optimised, without checks")
-    parser.add_argument("--schedule", choices=("forward", "reverse", "random"), default="forward")
+    parser.add_argument(
+        "--schedule", choices=("forward", "reverse", "random", "interleaved"), default="forward"
+    )
+    parser.add_argument(
+        "--locals", action="store_true", help="find reads of local variables without a value"
+    )
     parser.add_argument("--seed", type=int, default=0, help="for --schedule random")
     parser.add_argument("--all-blocks", action="store_true", help="count in every block, not in 16")
     parser.add_argument("--no-counters", action="store_true", help="print findings only")

@@ -139,3 +139,13 @@ int main() {{ k<<<1, 32>>>(); return cudaDeviceSynchronize() == cudaSuccess; }}
 """
     done = tool("kernel.cu", folder=tmp_path, text=text)
     assert "kernel k: its __shared__ variables need more than 48 KiB" in done.stderr
+
+
+def test_a_program_that_is_stopped_shows_what_was_found(tmp_path: Path) -> None:
+    text = (
+        "__global__ void k(int* a) { a[10] = 1; }\n"
+        "int main() { int* d; cudaMalloc(&d, 40); k<<<1, 1>>>(d); for (volatile int i = 0;;) {} }\n"
+    )
+    done = tool("kernel.cu", "--timeout", "1", folder=tmp_path, text=text)
+    assert (done.returncode, done.stderr) == (1, "stopped after 1 s\n")
+    assert "kernel.cu:1: error: out_of_bounds" in done.stdout

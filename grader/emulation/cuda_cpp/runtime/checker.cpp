@@ -99,9 +99,9 @@ void block_begins(uint64_t number) {
     state.block_first = ++state.epoch;
     ordering::block_begins(state.epoch);
     if (settings.writers) writers::block_begins(state.epoch, number);
-    state.log = counters::wants_block(number);
+    state.log = !state.interleaved && counters::wants_block(number);
     if (state.log) ++counted_blocks;
-    state.active = settings.check;
+    state.active = settings.check && !state.interleaved;
 }
 
 void entered(const Thread& thread) {
@@ -128,9 +128,9 @@ void launch_ends() {
     counters::launch_ends({accesses_before, state.read_words * 4, state.written_words * 4, launch_state.blocks, counted_blocks});
 }
 
-void fence() {
+void fence(bool wide) {
     if (!state.active) return;
-    ordering::fence(worker->current->index, state.epoch);
+    ordering::fence(worker->current->index, state.epoch, wide);
     stamp_running_thread();
 }
 
@@ -150,9 +150,15 @@ void break_point() {
 // ---- accesses ----
 
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
-    if (!state.active) return;
+    if (!state.active) {
+        if (state.interleaved) worker->pause();
+        return;
+    }
     check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
+    state.block_scope = false;
 }
+
+void next_atomic_is_of_the_block() { state.block_scope = true; }
 
 // ---- memory ----
 
@@ -225,7 +231,7 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
 }
 
 void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
-    if (!settings.check) return;
+    if (!settings.check || state.interleaved) return;
     Finding f;
     f.kind = Kind::barrier;
     f.message = message;
