@@ -10,6 +10,7 @@ import sys
 from importlib import resources
 from pathlib import Path
 
+import html_pages
 import jsonschema
 import pytest
 from paths import REPOSITORY
@@ -123,9 +124,13 @@ def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
         (source / name).mkdir(parents=True)
         for file in (f"{name}.cu", "main.cu"):
             shutil.copy(REPOSITORY / "reference" / name / file, source / name)
-    done = grade("local", "--from", source, "--device", "cpu", "--json", tmp_path)
+    pages = tmp_path / "pages"
+    command = ("local", "--from", source, "--device", "cpu", "--json", tmp_path, "--html", pages)
+    done = grade(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "copy_first_column.json").is_file()
+    assert {page.name for page in pages.iterdir()} == {"copy_first_column.html", "silu.html"}
+    html_pages.inert((pages / "silu.html").read_text(encoding="utf-8"))
     jsonschema.validate(json.loads((tmp_path / "silu.json").read_text()), SCHEMA)
 
 
@@ -190,6 +195,7 @@ def test_list_names_kernels_files_and_points() -> None:
         (("local", "silu", "--from", "no/such/folder"), "there is no submission at no/such/folder"),
         (("local", "silu", "--language", "rust"), "'rust' is not one of"),
         (("local", "silu", "--json", "no/such/folder/x.json"), "there is no folder"),
+        (("local", "silu", "--html", "no/such/folder/x.html"), "--html: there is no folder"),
         (("lokal",), "No such command"),
     ],
 )
