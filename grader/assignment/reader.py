@@ -34,7 +34,7 @@ from grader.assignment.schema import schema_problems
 from grader.assignment.signature import Signature
 from grader.assignment.validate import meaning_problems
 from grader.errors import SpecError, not_utf8
-from grader.timing.decision import Tier
+from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 if sys.version_info >= (3, 11):
@@ -155,6 +155,7 @@ def _tiers(data: Mapping[str, Any]) -> Tiers:
     return Tiers(
         default=_by_language(data),
         on={name: _by_language(tiers) for name, tiers in data.get("on", {}).items()},
+        scale=Scale(data.get("scale", Scale.STEPS)),
     )
 
 
@@ -168,6 +169,7 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
             by_language[language] = tuple(
                 Tier(
                     speedup=float(tier["speedup"]),
+                    roof=float(tier["roof"]) if "roof" in tier else None,
                     share=float(tier["share"]),
                     accepted=place >= (marked[0] if marked else 0),
                 )

@@ -140,6 +140,8 @@ def _run_once(
     """
     for _ in range(_REFUSALS):
         ended = _compile_once(compiler, sources, source, output, wall_s)
+        if ended.waited:  # perhaps for a slow disk
+            ended = _compile_once(compiler, sources, source, output, wall_s)
         if not _says_refused(ended):
             return ended
         empty = _compile_once(compiler, dict.fromkeys(sources, ""), source, None, wall_s)

@@ -21,6 +21,7 @@ from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Built, Rejected
 from grader.checks.common.diagnosis import Diagnosis
 from grader.gpu.nvml import Gpu
+from grader.judge.time_budget import TimeBudget
 from grader.report.evidence import Evidence
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
@@ -101,16 +102,19 @@ class KernelFile:
 class CheckContext(Protocol):
     """The grading as a check sees it: one kernel file and everything needed to check it.
 
-    `gpu` is None where the CPU grades, `public_seed` the seed of visible cases. The student's
-    program may run with one of `kernels`, which are in CUDA C++, in order.
+    `gpu` is None where the CPU grades, `cores` the number of cores of the whole grading, and
+    `public_seed` the seed of visible cases. The student's program may run with one of `kernels`,
+    which are in CUDA C++, in order. `budget` is the time of the whole submission.
     """
 
     assignment: Assignment
     file: KernelFile
     gpu: Gpu | None
     device: Device
+    cores: int
     public_seed: int
     kernels: Sequence[KernelFile]
+    budget: TimeBudget
 
     @property
     def built(self) -> Built:

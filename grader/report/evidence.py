@@ -15,6 +15,8 @@ from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility
 
 Origin = Literal["judge", "worker", "compiler"]
+# The part of the roofline that bounds all benchmarks: the copy bandwidth or the arithmetic peak.
+RoofKind = Literal["copy", "peak", "mixed"]
 
 
 class Evidence:
@@ -214,7 +216,8 @@ class BenchmarkTiming:
 
     `speedups` are the ratios of the rounds: the baseline's time divided by the submission's. The
     true median lies between `low` and `high` with a confidence of 95 %. `roof_share` is the rate
-    divided by the copy bandwidth of device memory; None if an array is in host memory.
+    divided by the copy bandwidth of device memory; None if an array is in host memory. `peak_share`
+    is the operations' rate divided by the arithmetic peak; None if one of the two is unknown.
     """
 
     name: str
@@ -233,15 +236,17 @@ class BenchmarkTiming:
     gb_s: float
     tflop_s: float | None
     roof_share: float | None
+    peak_share: float | None = None
     baseline_rounds_us: tuple[float, ...] = ()
     submission_rounds_us: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierShown:
-    """One tier of the kernel on this GPU."""
+    """One tier of the kernel on this GPU: the speedup, or instead the share of the roofline."""
 
     speedup: float
+    roof: float | None = None
     share: float
     accepted: bool
     reached: bool
@@ -251,6 +256,10 @@ class TierShown:
 class PerformanceEvidence(Evidence):
     """The speedup relative to torch: the geometric mean over the benchmarks.
 
+    `roof` is the same for the share of the roofline: None if an array is in host memory, or if the
+    peak of the arithmetic is unknown. `share` is that of the points: None if they are not scored;
+    `reached_by` is the figure that reaches the best tier: None if none is reached.
+
     `flags` are for staff and change no verdict, for example a rate above the data sheet's, or other
     processes on the GPU.
     """
@@ -259,8 +268,16 @@ class PerformanceEvidence(Evidence):
     speedup: float | None
     low: float | None
     high: float | None
+    roof: float | None = None
+    roof_low: float | None = None
+    roof_high: float | None = None
+    roof_kind: RoofKind | None = None
     tiers: tuple[TierShown, ...]
+    scale: Literal["steps", "linear"] = "steps"
+    share: float | None = None
+    reached_by: Literal["torch", "roof"] | None = None
     roof_gb_s: float | None
+    peak_tflop_s: float | None = None
     sm_mhz: int | None
     memory_mhz: int | None
     temperature_c: int | None

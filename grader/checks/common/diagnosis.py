@@ -20,6 +20,7 @@ from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same process"
+IDLE_HINT = "look for a sleep, a lock that is never released, or a read that waits for input"
 LOOP_HINT = "look for a loop that never ends, or runs far longer than the sizes require"
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
@@ -49,11 +50,15 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A verdict, what happened, and what the student can do about it."""
+    """A verdict, what happened, and what the student can do about it.
+
+    `waited` is true for a time limit that was used up mostly idle: the machine may be the cause.
+    """
 
     verdict: Verdict
     message: str
     hint: str = field(default="", kw_only=True)
+    waited: bool = field(default=False, kw_only=True)
 
 
 def explain(
@@ -64,7 +69,11 @@ def explain(
     match outcome.status:
         case Status.TIME_LIMIT if phase is Phase.BETWEEN_CALLS:
             message = f"{subject} blocked the grader"
-            return Diagnosis(Verdict.TIME_LIMIT, message, hint=_LEFTOVER_HINT)
+            waited = outcome.ended is not None and outcome.ended.waited
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=_LEFTOVER_HINT, waited=waited)
+        case Status.TIME_LIMIT if outcome.detail:
+            message = f"{built.entry} {outcome.detail}"
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=IDLE_HINT)
         case Status.OUTPUT_LIMIT if outcome.detail:
             return Diagnosis(
                 Verdict.OUTPUT_LIMIT,
@@ -82,15 +91,22 @@ def explain(
         case Status.EXCEPTION | Status.LOAD_FAILED:
             return _reported_failure(outcome, built, limits, phase, subject)
     limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
-    exceeded = exceeded_limit(outcome.status, subject, limits, limit_s)
+    waited = outcome.ended is not None and outcome.ended.waited
+    exceeded = exceeded_limit(outcome.status, subject, limits, limit_s, waited=waited)
     return exceeded or _process_end(outcome, built, phase, subject)
 
 
 def exceeded_limit(
-    status: Status | None, subject: str, limits: Limits, limit_s: float
+    status: Status | None, subject: str, limits: Limits, limit_s: float, *, waited: bool = False
 ) -> Diagnosis | None:
-    """Return the diagnosis of a program that exceeded a limit, None if it exceeded none."""
+    """Return the diagnosis of a program that exceeded a limit, None if it exceeded none.
+
+    `waited` is true if it did so mostly idle.
+    """
     match status:
+        case Status.TIME_LIMIT if waited:
+            message = f"{subject} did not end within {limit_s:g} s, most of which it waited"
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=IDLE_HINT, waited=True)
         case Status.TIME_LIMIT:
             verdict, what, hint = Verdict.TIME_LIMIT, f"did not end within {limit_s:g} s", LOOP_HINT
         case Status.OUTPUT_LIMIT:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from grader.assignment.cases import Case, CaseTemplate
 from grader.assignment.counter_bounds import FigureName, FigureUnit
@@ -23,6 +24,7 @@ from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
+from grader.checks.common.second_try import second_try
 from grader.checks.common.small_case import small_case
 from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
@@ -88,11 +90,20 @@ def check_host_counters(
     setup: RunSetup, text: str, case: Prepared, scoring: CounterScoring
 ) -> CheckOutcome[CountersEvidence]:
     """Run the checked host build of `setup` on one case; `text` is the rewritten source file."""
-    settings = "schedule=forward counted_blocks=0"
-    with Session(setup.built, setup.assignment.limits, None, host_settings=settings) as session:
-        outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
-        session.finish(_FINISH_S)
-        records = session.records()
+
+    def run() -> tuple[ToolOutcome, tuple[dict[str, Any], ...]]:
+        with Session(
+            setup.built,
+            setup.assignment.limits,
+            None,
+            host_settings="schedule=forward counted_blocks=0",
+            budget=setup.budget,
+        ) as session:
+            outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
+            session.finish(_FINISH_S)
+            return outcome, session.records()
+
+    outcome, records = second_try(setup.budget, run(), run, lambda one: one[0].failure)
 
     def read() -> AccessCounts:
         return read_host(outcome.records, records, setup.built, text)

@@ -20,6 +20,7 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.emulation_findings import read_run
 from grader.checks.common.findings import hint
+from grader.checks.common.second_try import second_try
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.checks.memory.writers import small_writers
@@ -96,9 +97,17 @@ def _order_dependent(setup: RunSetup) -> Finding:
 
 def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> ToolResult:
     """Run the checked host build over the cases, threads in the order of `schedule`."""
+
+    def run() -> ToolResult:
+        return _host_try(setup, text, cases, schedule)
+
+    return second_try(setup.budget, run(), run, lambda result: result.outcome.failure)
+
+
+def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> ToolResult:
     started_s = time.monotonic()
     limits = setup.assignment.limits
-    with Session(setup.built, limits, None, host_settings=schedule) as session:
+    with Session(setup.built, limits, None, host_settings=schedule, budget=setup.budget) as session:
         outcome = run_under_tool(setup, session, cases, limits, calls=2)
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
@@ -132,9 +141,18 @@ def check_triton_memory(
     setup: RunSetup, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> CheckOutcome[MemoryEvidence]:
     """Run a Triton submission; the executor of its launches checks every address."""
-    limits = setup.assignment.limits
-    with Session(setup.built, limits, setup.server, watch_memory=True) as session:
-        result = executor_result(setup, session, cases)
+
+    def run() -> ToolResult:
+        with Session(
+            setup.built,
+            setup.assignment.limits,
+            setup.server,
+            watch_memory=True,
+            budget=setup.budget,
+        ) as session:
+            return executor_result(setup, session, cases)
+
+    result = second_try(setup.budget, run(), run, lambda result: result.outcome.failure)
     advance(executor_findings.TOOL)
     return combine([result], cases)
 

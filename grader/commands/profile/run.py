@@ -24,11 +24,10 @@ from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
 from grader.commands.profile.resources import resources, triton_resources
-from grader.commands.profile.roofline import Point, Roofline, bars, drawing
+from grader.commands.profile.roofline import bars, drawing
 from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
-from grader.gpu.monitor import GpuMonitor
 from grader.gpu.nvml import Gpu
 from grader.gpu.target import course_target
 from grader.grading.context import FileContext, open_context
@@ -40,6 +39,7 @@ from grader.submission.reader import Submission
 from grader.system import toolchain
 from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
+from grader.timing.roofline import Point, Roofline
 from grader.vocabulary import CheckName, Language
 
 _INDENT = 2
@@ -138,9 +138,9 @@ class _Profile:
         self._write(f"time: {timed.diagnosis.message}")
         if timed.evidence is None or not timed.evidence.benchmarks:
             return
-        with GpuMonitor(gpu.uuid) as monitor:
-            peak_tflop_s = monitor.peaks().fp32_tflop_s
-        roofline = Roofline(gb_s=timed.evidence.roof_gb_s or 1.0, tflop_s=peak_tflop_s)
+        roofline = Roofline(
+            gb_s=timed.evidence.roof_gb_s or 1.0, tflop_s=timed.evidence.peak_tflop_s
+        )
         points = []
         for timing in timed.evidence.benchmarks:
             if timing.roof_share is not None:
