@@ -153,9 +153,11 @@ def _speedups(evidence: PerformanceEvidence, timed: Sequence[BenchmarkTiming]) -
     caption = "Each dot is one round: torch's time divided by yours, so right is faster. "
     caption += "The bar is the median, the box the interval that holds it with 95 %."
     if evidence.tiers:
-        caption += " Dashed lines are the tiers that earn points."
+        caption += " Dashed lines are the tiers that earn points"
+        caption += ", in proportion between them." if evidence.scale == "linear" else "."
     if faster is not None and evidence.low is not None and evidence.high is not None:
         caption += f" In all: {faster:.2f} times torch ({evidence.low:.2f} to {evidence.high:.2f})."
+    caption += _roofline(evidence)
     return Speedups(
         title="How fast, round by round",
         caption=caption,
@@ -168,6 +170,17 @@ def _speedups(evidence: PerformanceEvidence, timed: Sequence[BenchmarkTiming]) -
         torch=x(1.0) if low <= 1.0 <= high else None,
         height=_TOP + len(rows) * _ROW + 30,
     )
+
+
+def _roofline(evidence: PerformanceEvidence) -> str:
+    """Return the share of the roofline in words, and the tiers that it reaches instead."""
+    if evidence.roof is None:
+        return ""
+    tiers = [
+        f"{tier.roof:.0%} earn {tier.share:.0%}" for tier in evidence.tiers if tier.roof is not None
+    ]
+    instead = f" Shares of the roofline earn points as well: {', '.join(tiers)}." if tiers else ""
+    return f" That is {evidence.roof:.0%} of the roofline.{instead}"
 
 
 def _rounds(one: BenchmarkTiming) -> Rounds:
