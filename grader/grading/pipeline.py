@@ -34,8 +34,9 @@ from grader.grading.partial import ended
 from grader.grading.plan import Options, Plan, absence_reason, make_plan
 from grader.grading.progress import Progress
 from grader.grading.side_by_side import run_side_by_side
+from grader.grading.source_lines import source_lines
 from grader.judge.python_server import PythonServer
-from grader.report.model import KernelResult, Report
+from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.submission.reader import Submission
 from grader.vocabulary import CheckName, Language
@@ -227,9 +228,7 @@ def _kernel_results(
     found: list[KernelResult] = []
     for kernel, _ in plan.kernels:
         graded = [
-            score.kernel_result(
-                kernel, state.file.language, results(state, options, finished=finished)
-            )
+            _kernel_result(state, results(state, options, finished=finished))
             for state in states
             if state.file.kernel is kernel
         ]
@@ -237,3 +236,8 @@ def _kernel_results(
             score.not_submitted(kernel, absence_reason(assignment, submission, kernel, options))
         ]
     return found
+
+
+def _kernel_result(state: FileState, checks: Sequence[CheckResult]) -> KernelResult:
+    result = score.kernel_result(state.file.kernel, state.file.language, checks)
+    return replace(result, source_lines=source_lines(state.file.source.text, checks))

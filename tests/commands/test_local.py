@@ -13,6 +13,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+import html_pages
 import jsonschema
 import pytest
 import sample_reports
@@ -135,9 +136,13 @@ def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
         (source / name).mkdir(parents=True)
         for file in (f"{name}.cu", "main.cu"):
             shutil.copy(REPOSITORY / "reference" / name / file, source / name)
-    done = grade("local", "--from", source, "--device", "cpu", "--json", tmp_path)
+    pages = tmp_path / "pages"
+    command = ("local", "--from", source, "--device", "cpu", "--json", tmp_path, "--html", pages)
+    done = grade(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "copy_first_column.json").is_file()
+    assert {page.name for page in pages.iterdir()} == {"copy_first_column.html", "silu.html"}
+    html_pages.inert((pages / "silu.html").read_text(encoding="utf-8"))
     jsonschema.validate(json.loads((tmp_path / "silu.json").read_text()), SCHEMA)
 
 
@@ -288,6 +293,7 @@ def test_in_a_pipe_an_error_begins_its_line_with_the_path_as_typed(tmp_path: Pat
         (("local", "silu", "--language", "rust"), "'rust' is not one of"),
         (("local", "silu", "--json", "no/such/folder/x.json"), "there is no folder"),
         (("local", "silu", "--json", "README.md/"), "is a file, not a folder"),
+        (("local", "silu", "--html", "no/such/folder/x.html"), "--html: there is no folder"),
         (("lokal",), "No such command"),
     ],
 )
