@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.build.diagnostics import advice
-from grader.formats.details import finding_line
 from grader.report.evidence import BuildEvidence, Diagnostic, Finding, FindingKind, MemoryEvidence
 from grader.report.model import CheckResult, KernelResult
 from grader.report.verdict import Verdict
@@ -28,7 +27,7 @@ _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """What to read first; `shown` is the finding or diagnostic that it is."""
+    """What to read first; `shown` is the finding or diagnostic that has the message."""
 
     message: str
     hint: str
@@ -56,13 +55,11 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
             assert wrong is not None
             return Lead(message=wrong.message, hint=wrong.hint)
         if finding is not None:
-            return Lead(message=finding_line(finding), hint=finding.hint, shown=finding)
+            return Lead(message=finding.message, hint=finding.hint, shown=finding)
         if wrong is not None and wrong.verdict is Verdict.WRONG_ANSWER:
             warned = _uninitialized(kernel)
             if warned is not None:
-                place = f"{warned.file}:{warned.line}"
-                message = f"{place}: {warned.message}"
-                return Lead(message=message, hint=advice(warned.message), shown=warned)
+                return Lead(message=warned.message, hint=advice(warned.message), shown=warned)
     check = next((c for c in failed if c.verdict is kernel.verdict), failed[0])
     if kernel.verdict is Verdict.MEMORY_ERROR:
         check = failed[0]

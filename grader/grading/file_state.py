@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.build.artifact import Built, Rejected
@@ -25,15 +25,42 @@ class FileState:
     found: dict[CheckName, tuple[CheckOutcome[Any], ...]] = field(default_factory=dict)
     failure: tuple[CheckName, GraderError] | None = None
 
+    def copy(self) -> FileState:
+        """Return a copy that later checks do not change."""
+        return replace(self, found=dict(self.found))
+
+    def fail(self, check: CheckName, error: GraderError) -> None:
+        """Note the grader's error in a check; of several the one of the first check stays."""
+        order = CheckName.all().index
+        if self.failure is None or order(check) < order(self.failure[0]):
+            self.failure = check, error
+
+    def reset(self) -> None:
+        """Forget all checks, and what they made of the build."""
+        self.build, self.failure = None, None
+        self.found.clear()
+
     @property
     def correct(self) -> bool | None:
         """Whether the cases are right; None if that is unknown or was filtered out."""
         return all_right(self.found.get(CheckName.CORRECTNESS, ()))
 
+    @property
+    def failed(self) -> bool:
+        """True if the build or a check was judged and earns no points, or the grader failed."""
+        verdicts = [outcome.verdict for found in self.found.values() for outcome in found]
+        if isinstance(self.build, Rejected):
+            verdicts.append(self.build.verdict)
+        lost = any(verdict.judged and not verdict.earns_points for verdict in verdicts)
+        return lost or self.failure is not None
+
 
 def all_right(outcomes: Sequence[CheckOutcome[Any]]) -> bool | None:
-    """True if all outcomes earn points; None if there is none, or some are pending."""
-    verdicts = [outcome.verdict for outcome in outcomes]
+    """True if all outcomes earn points; None if there is none, or some are pending.
+
+    Cases that another grader runs do not count.
+    """
+    verdicts = [outcome.verdict for outcome in outcomes if not outcome.elsewhere]
     if not all(verdict.earns_points or verdict.pending for verdict in verdicts):
         return False
     return None if not verdicts or any(verdict.pending for verdict in verdicts) else True

@@ -19,3 +19,8 @@ def without_numbers(text: str | None) -> str:
     """Return the text with `#` for each number: texts that differ in numbers are then alike."""
     one = re.sub(r"\bthe (last|first) (element|row|column)\b", r"the \1 # \2s", text or "")
     return re.sub(r"\d+", "#", one)
+
+
+def grid_index(xyz: tuple[int, int, int]) -> str:
+    """Return the index of a block or thread, always with its three parts: "(16,15,0)"."""
+    return "({},{},{})".format(*xyz)

@@ -27,7 +27,8 @@ from grader.worker import host_memory, worker_log
 class Worker:
     """The commands of `wire`, one method each.
 
-    `target` is the compute capability for which Triton compiles without a GPU.
+    `target` is the compute capability for which Triton compiles without a GPU, `turn` the number
+    of the first configuration of autotuners.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Worker:
         tuning: bool = False,
         idle: bool = False,
         target: int = 80,
+        turn: int = 0,
     ) -> None:
         import torch
 
@@ -60,11 +62,15 @@ class Worker:
         if not tuning:
             from grader.worker import triton_autotune
 
-            triton_autotune.install()
+            triton_autotune.install(turn)
         if device == "cuda":
             from grader.worker import triton_cache_key
 
             triton_cache_key.install()
+            if not tuning:  # timing has a budget of its own for the first call
+                from grader.worker import triton_compile_time
+
+                triton_compile_time.install()
         else:
             from grader.worker import triton_host
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -24,6 +24,7 @@ from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
 from grader.judge.oracle import CaseData
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
+from grader.judge.time_budget import TimeBudget
 from grader.protocol import cuda_driver
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device
@@ -34,7 +35,8 @@ class RunSetup:
     """One built submission with everything needed to run it.
 
     `server` is needed for Python submissions, `driver` for shared memory on a GPU. With `private`,
-    buffers are copied between judge and worker instead of shared.
+    buffers are copied between judge and worker instead of shared. The calls of every worker spend
+    from the submission's `budget`.
     """
 
     assignment: Assignment
@@ -42,6 +44,7 @@ class RunSetup:
     server: PythonServer | None
     driver: cuda_driver.Driver | None
     private: bool
+    budget: TimeBudget = field(default_factory=TimeBudget)
 
 
 # The driver may free the memory of a process only some time after it has ended.
@@ -123,11 +126,16 @@ class CaseRun:
     def _poison_pair(self, name: str, expected: torch.Tensor) -> tuple[int, int]:
         argument = next(a for a in self._signature.outputs if a.name == name)
         kind = self._signature.element_type(argument, self._language)
+        key = name, kind.word, self.tolerance
+        if (known := self._data.poisons.get(key)) is not None:
+            return known
         try:
-            return poison_bytes(expected, getattr(torch, kind.word), self.tolerance)
+            found = poison_bytes(expected, getattr(torch, kind.word), self.tolerance)
         except ValueError as error:
             oracle = self._setup.assignment.oracle
             raise GraderError(f"{oracle}: {self._case.name}: {error}") from error
+        self._data.poisons[key] = found
+        return found
 
     @contextmanager
     def buffers(self) -> Iterator[list[Buffer]]:

@@ -5,7 +5,6 @@ A worker's records are used here and in `crash` only, to explain failures that t
 
 from __future__ import annotations
 
-import math
 import re
 import signal
 from dataclasses import dataclass, field, replace
@@ -28,14 +27,15 @@ from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same process"
+IDLE_HINT = "look for a sleep, a lock that is never released, or a read that waits for input"
 LOOP_HINT = "look for a loop that never ends, or runs far longer than the sizes require"
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
 
+_SHARED_WITHOUT_OPT_IN = 48 << 10
 _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _ASSERTION = 710
-_MOST_THREADS = 1024  # per block
 
 
 class Phase(Enum):
@@ -57,11 +57,15 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A verdict, what happened, and what the student can do about it."""
+    """A verdict, what happened, and what the student can do about it.
+
+    `waited` is true for a time limit that was used up mostly idle: the machine may be the cause.
+    """
 
     verdict: Verdict
     message: str
     hint: str = field(default="", kw_only=True)
+    waited: bool = field(default=False, kw_only=True)
 
 
 def explain(
@@ -72,7 +76,11 @@ def explain(
     match outcome.status:
         case Status.TIME_LIMIT if phase is Phase.BETWEEN_CALLS:
             message = f"{subject} blocked the grader"
-            return Diagnosis(Verdict.TIME_LIMIT, message, hint=_LEFTOVER_HINT)
+            waited = outcome.ended is not None and outcome.ended.waited
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=_LEFTOVER_HINT, waited=waited)
+        case Status.TIME_LIMIT if outcome.detail:
+            message = f"{built.entry} {outcome.detail}"
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=IDLE_HINT)
         case Status.OUTPUT_LIMIT if outcome.detail:
             return Diagnosis(
                 Verdict.OUTPUT_LIMIT,
@@ -90,17 +98,24 @@ def explain(
         case Status.EXCEPTION | Status.LOAD_FAILED:
             return _reported_failure(outcome, built, limits, phase, subject)
     limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
-    exceeded = exceeded_limit(outcome.status, subject, limits, limit_s)
+    waited = outcome.ended is not None and outcome.ended.waited
+    exceeded = exceeded_limit(outcome.status, subject, limits, limit_s, waited=waited)
     if exceeded is not None and exceeded.verdict is Verdict.TIME_LIMIT:
         return replace(exceeded, message=exceeded.message + sampled_place(outcome, built))
     return exceeded or _process_end(outcome, built, phase, subject)
 
 
 def exceeded_limit(
-    status: Status | None, subject: str, limits: Limits, limit_s: float
+    status: Status | None, subject: str, limits: Limits, limit_s: float, *, waited: bool = False
 ) -> Diagnosis | None:
-    """Return the diagnosis of a program that exceeded a limit, None if it exceeded none."""
+    """Return the diagnosis of a program that exceeded a limit, None if it exceeded none.
+
+    `waited` is true if it did so mostly idle.
+    """
     match status:
+        case Status.TIME_LIMIT if waited:
+            message = f"{subject} did not end within {limit_s:g} s, most of which it waited"
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=IDLE_HINT, waited=True)
         case Status.TIME_LIMIT:
             verdict, what, hint = Verdict.TIME_LIMIT, f"did not end within {limit_s:g} s", LOOP_HINT
         case Status.OUTPUT_LIMIT:
@@ -131,54 +146,47 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
                 f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
     meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
-    refused = _refused_launch(outcome)
-    if refused is not None:
-        message = f"{subject} gave CUDA error {code}, {meaning}: {refused.message}"
-        return replace(refused, message=message)
+    refused = last_record(outcome, "refused_launch")
+    if refused is not None and refused.get("error") == code:
+        meaning += f": {_refused_launch(refused)}{_at(source_place(refused, built))}"
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",
-        hint=hints("cuda_error_hint").get(str(code), ""),
+        hint=_refusal_hint(refused) or hints("cuda_error_hint").get(str(code), ""),
     )
 
 
-def _refused_launch(outcome: Outcome) -> Diagnosis | None:
-    """Return why the emulation refused a launch, as nvcc or a GPU does; None if it did not."""
-    shared = last_record(outcome, "refused_shared")
-    if shared is not None:
-        return Diagnosis(
-            Verdict.RUNTIME_ERROR,
-            f"the `__shared__` variables of {text_of(shared, 'kernel')} need more than 49,152 "
-            "bytes, which nvcc refuses",
-            hint="use smaller tiles: a block has 48 KiB of static shared memory",
-        )
-    record = last_record(outcome, "refused_launch")
-    if record is None:
-        return None
-    sides = {}
-    for name in ("grid", "block"):
-        value = record.get(name)
-        if not isinstance(value, list) or len(value) != 3:
-            return None
-        if not all(type(side) is int and 0 <= side < 2**32 for side in value):
-            return None
-        sides[name] = value
-    grid, block = sides["grid"], sides["block"]
-    what = {name: "×".join(map(str, side)) for name, side in sides.items()}
-    message = f"{text_of(record, 'kernel')} was launched with "
-    if 0 in grid:
-        message += f"a grid of no blocks: {what['grid']}"
-        hint = "round the number of blocks up, (n + threads - 1) / threads: n / threads can be 0"
-    elif math.prod(block) > _MOST_THREADS or 0 in block:
-        message += f"{math.prod(block):,} threads per block: {what['block']}"
-        hint = f"a block has 1 to {_MOST_THREADS:,} threads in all its dimensions together"
-    else:
-        shared_bytes = record.get("shared_bytes")
-        message += f"a grid of {what['grid']} blocks of {what['block']} threads"
-        if type(shared_bytes) is int and shared_bytes:
-            message += f" and {shared_bytes:,} bytes of shared memory"
-        hint = hints("cuda_error_hint")["1"]
-    return Diagnosis(Verdict.RUNTIME_ERROR, message, hint=hint)
+def _refusal_hint(record: dict[str, Any] | None) -> str:
+    """Return what to do about a refused launch, "" if the error's own hint says it."""
+    what, value = (record or {}).get("what"), (record or {}).get("value")
+    if str(what).startswith("grid.") and value == 0:
+        return hints("refused_launch")["no_blocks"]
+    return hints("refused_launch").get(str(what), "")
+
+
+def _refused_launch(record: dict[str, Any]) -> str:
+    """Return the figure and the limit that made the emulation refuse a launch."""
+    value, limit, threads, each = (
+        f"{figure:,}" if type(figure) is int and abs(figure) < 2**63 else "?"
+        for figure in map(record.get, ("value", "limit", "threads", "each"))
+    )
+    kernel = f"`{text_of(record, 'kernel')}` is launched with"
+    match text_of(record, "what"):
+        case "threads":
+            wanted = f"{value} threads in each block"
+        case "registers":
+            wanted = f"{value} registers for each block ({threads} threads of {each})"
+        case "shared":
+            wanted = f"{value} bytes of shared memory for each block"
+        case "dynamic_shared":
+            wanted = f"{value} bytes of dynamic shared memory for each block"
+            if record.get("limit") == _SHARED_WITHOUT_OPT_IN:
+                return f"{kernel} {wanted}; the limit is {limit} without cudaFuncSetAttribute"
+        case what:
+            wanted = f"{what} = {value}"
+    if value == "0":
+        return f"{kernel} {wanted}; the least is {limit}"
+    return f"{kernel} {wanted}; the limit is {limit}"
 
 
 def _reported_failure(

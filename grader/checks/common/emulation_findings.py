@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
 from grader.build.artifact import Built
 from grader.checks.common.findings import hint
@@ -18,6 +18,7 @@ from grader.report.evidence import Finding
 from grader.text.hints import hints
 
 TOOL = "host device"
+_SPACES: dict[str, Literal["global", "shared"]] = {"global": "global", "shared": "shared"}
 _INPUT_WRITTEN = "a read-only input is written"
 # By message, where the hint for the kind of finding would mislead.
 _HINTS = {
@@ -54,7 +55,6 @@ def untrusted_records() -> Iterator[None]:
 
 
 def _finding(found: HostFinding, file: str, text: str) -> Finding:
-    access = None if found.write is None else "write" if found.write else "read"
     # A header of the standard library has lines of its own.
     own = found.file is None or PurePath(found.file).name == PurePath(file).name
     return Finding(
@@ -71,11 +71,22 @@ def _finding(found: HostFinding, file: str, text: str) -> Finding:
         thread=found.thread,
         buffer=found.buffer,
         element=found.element,
-        access=access,  # type: ignore[arg-type] # mypy widens the conditional
+        access=_access(found.write),
         access_bytes=found.access_bytes,
         count=found.count,
         tool=TOOL,
+        space=_SPACES.get(found.space or ""),
+        elements=found.elements,
+        block_size=found.block_size,
+        other_thread=found.other_thread,
+        other_access=_access(found.other_write) if found.kind == "race" else None,
     )
+
+
+def _access(write: bool | None) -> Literal["read", "write"] | None:
+    if write is None:
+        return None
+    return "write" if write else "read"
 
 
 _FOUND = hints("found")

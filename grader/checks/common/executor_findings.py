@@ -53,7 +53,7 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
     if record["kind"] not in get_args(FindingKind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")
     line, offset = record["line"], record["offset"]
-    program = [int(index) for index in record["program"]]
+    other_line = record.get("other_line")
     return Finding(
         kind=record["kind"],
         # No memory error on a GPU; the correctness check reports the changed input.
@@ -62,13 +62,16 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
         hint=INPUT_HINT if record.get("read_only") else _hint(record),
         file=file,
         line=line if type(line) is int else None,
+        other_line=other_line if type(other_line) is int else None,
         kernel=str(record["kernel"])[:200] or None,
-        block=cast("tuple[int, int, int]", tuple((*program, 0, 0, 0)[:3])),
+        block=_triple(record["program"]),
         buffer=None if record["tensor"] is None else str(record["tensor"])[:200],
         element=offset if type(offset) is int else None,
         access=cast(Any, _ACCESS.get(str(record["access"]))),
         count=max(1, int(record["count"])),
         tool=TOOL,
+        space="global",
+        other_block=_triple(record["other_program"]) if record.get("other_program") else None,
     )
 
 
@@ -82,6 +85,10 @@ def _hint(record: Mapping[str, Any]) -> str:
     if found and int(found[1].replace(",", "")) == int(found[2].replace(",", "")) + 1:
         return hints("found")["one lane past the end"]
     return str(record["hint"])[:500]
+
+
+def _triple(program: Iterable[Any]) -> tuple[int, int, int]:
+    return cast("tuple[int, int, int]", (*(int(index) for index in program), 0, 0, 0)[:3])
 
 
 def fault(executed: Iterable[Mapping[str, Any]], file: str) -> Diagnosis | None:

@@ -1,4 +1,7 @@
-"""The correctness check: all cases; for Triton without a GPU also the compile gate."""
+"""The correctness check: all cases.
+
+Without a GPU also, for Triton, the compile gate, and for CUDA C++ small cases in another order.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from grader.build.artifact import Rejected
 from grader.build.compile_gate import compile_launches
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
@@ -17,7 +21,7 @@ from grader.report.verdict import Verdict, aggregate
 from grader.text.hints import hints, matching_hint
 from grader.text.numbers import without_numbers as alike
 from grader.text.sizes import case_text
-from grader.vocabulary import CheckName, Language, Visibility
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 
 class CorrectnessCheck(Check[CorrectnessEvidence]):
@@ -29,6 +33,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[CorrectnessEvidence]]:
         """Run every case; compile the Triton launches that were executed, for a GPU."""
+        from grader.checks.correctness.compile_ahead import compile_ahead
         from grader.checks.correctness.judging import check_correctness
 
         launches: list[dict[str, Any]] = []
@@ -41,15 +46,33 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
                 host_wrote.append(record)
 
         context.set_steps(len(context.cases))
+        setup = context.setup()
+        if context.gpu is not None and "autotune" in context.file.source.text:
+            compile_ahead(setup, context.cases, context.data, context.gpu, context.cores)
         verified = check_correctness(
-            context.setup(), context.cases, context.data, context.advance, keep, context.oracle
+            setup, context.cases, context.data, context.advance, keep, context.oracle
         )
+        if context.device is Device.CPU and context.file.language is Language.CUDA:
+            verified = _interleaved(context, verified)
         outcomes = by_visibility(verified)
         # On a GPU no case is right if a kernel does not compile, or cannot be launched.
         right = any(case.verdict.earns_points for case in verified.cases)
         if right and launches and context.file.language is Language.TRITON:
             context.replace_build(compile_launches(context.built, launches))
+        outcomes += hidden_elsewhere(context.assignment.hidden_elsewhere)
         return [replace(outcome, host_wrote=bool(host_wrote)) for outcome in outcomes]
+
+
+def _interleaved(context: CheckContext, verified: CorrectnessEvidence) -> CorrectnessEvidence:
+    """Return the results, less what is right only because threads run one after another."""
+    from grader.checks.correctness.interleaved import judge_interleaved
+
+    if not all(case.verdict.earns_points for case in verified.cases):
+        return verified
+    checked = context.checked_build()
+    if isinstance(checked, Rejected):
+        return verified
+    return judge_interleaved(context.setup(checked.built), context.cases, context.data, verified)
 
 
 def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[CorrectnessEvidence]]:
@@ -127,6 +150,23 @@ def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
         what = f"{what}, without a pattern that is known"
     where = separating_property(cases)
     return f"{what} ({case_text(lead.name, lead.sizes)})" + (f"; {where}" if where else "")
+
+
+def hidden_elsewhere(cases: int) -> list[CheckOutcome[CorrectnessEvidence]]:
+    """Return the outcome of hidden cases that only the course's grader has; [] for none."""
+    if not cases:
+        return []
+    message = f"{cases} hidden case{'s' * (cases > 1)}, graded by the course"
+    return [
+        CheckOutcome(
+            diagnosis=Diagnosis(Verdict.NOT_MEASURED, message),
+            wall_s=0.0,
+            label="correctness, hidden",
+            weight=cases,
+            visibility=Visibility.HIDDEN,
+            elsewhere=True,
+        )
+    ]
 
 
 def always_timed_out(outcomes: Sequence[CheckOutcome[CorrectnessEvidence]]) -> bool:
