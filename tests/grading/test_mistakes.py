@@ -96,7 +96,7 @@ def grade(name: str, state: WorkerState) -> Report:
 
 
 def first_lines(report: Report, lines: int = 12) -> str:
-    console = Console(file=io.StringIO(), width=100)
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     print_report(report, console, show_hidden=False)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(console.file.getvalue().splitlines()[:lines])
