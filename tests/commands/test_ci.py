@@ -374,6 +374,11 @@ def test_a_weaker_sandbox_than_required_grades_nothing(
         run.grade_ci(request(tmp_path, level=Level.PARTIAL))
 
 
+def _page(text: str) -> None:
+    assert text.startswith("<!DOCTYPE html>")
+    assert text.rstrip().endswith("</html>")
+
+
 def _valid(form: OutputFormat, text: str) -> None:
     contract: dict[OutputFormat, Callable[[str], Any]] = {
         registry.GRADESCOPE: format_contracts.gradescope,
@@ -382,6 +387,7 @@ def _valid(form: OutputFormat, text: str) -> None:
         registry.GITHUB: format_contracts.classroom,
         registry.JUNIT: format_contracts.junit,
         registry.JSON: json.loads,
+        registry.HTML: _page,
     }
     contract[form](text)
 
