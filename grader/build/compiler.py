@@ -200,7 +200,7 @@ def failure(compiled: Compiled, message: str, hint: str = "") -> Rejected:
     match compiled.ended.end:
         case spawn.End.TIME_LIMIT:
             verdict = Verdict.TIME_LIMIT
-            message, hint = f"compiling took longer than {compiled.ended.wall_s:.0f} s", ""
+            message, hint = f"compiling took longer than {compiled.ended.limit_s:.0f} s", ""
         case spawn.End.MEMORY_LIMIT:
             verdict = Verdict.MEMORY_LIMIT
             message, hint = "the compiler exceeded its memory limit", ""

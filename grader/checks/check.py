@@ -104,15 +104,16 @@ class KernelFile:
 class CheckContext(Protocol):
     """The grading as a check sees it: one kernel file and everything needed to check it.
 
-    `gpu` is None where the CPU grades, `public_seed` the seed of visible cases. The student's
-    program may run with one of `kernels`, which are in CUDA C++, in order. `budget` is the time of
-    the whole submission.
+    `gpu` is None where the CPU grades, `cores` the number of cores of the whole grading, and
+    `public_seed` the seed of visible cases. The student's program may run with one of `kernels`,
+    which are in CUDA C++, in order. `budget` is the time of the whole submission.
     """
 
     assignment: Assignment
     file: KernelFile
     gpu: Gpu | None
     device: Device
+    cores: int
     public_seed: int
     kernels: Sequence[KernelFile]
     budget: TimeBudget

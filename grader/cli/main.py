@@ -70,6 +70,12 @@ def cli() -> None:
 )
 @click.option("--first", is_flag=True, help="Stop at the first check that fails.")
 @click.option("--watch", is_flag=True, help="At each save, grade what has changed.")
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(),
+    help="Write a page with figures for a browser here: a file, or a folder (FOLDER/).",
+)
 def local(**arguments: Any) -> None:
     """Grade a submission on this machine.
 
@@ -79,6 +85,7 @@ def local(**arguments: Any) -> None:
     grade local v2_tiled.cu                one file
     grade local silu --language triton     one language only
     grade local gemm --first --watch       up to the first failure, at each save
+    grade local silu --html silu.html      with figures, for a browser
     grade local --json reports/            every assignment with submitted files
 
     Ctrl-C prints what has been graded.

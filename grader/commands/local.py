@@ -9,9 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from grader.assignment.model import Assignment
+from grader.commands.output import write_text
 from grader.commands.watch import Change, changes
 from grader.errors import ExitCode, GraderError, UsageError
+from grader.formats.registry import HTML
 from grader.formats.terminal import print_report
 from grader.grading.internal_error import as_grader_error
 from grader.grading.partial import ended
@@ -39,16 +40,28 @@ class Request:
     json_path: Path | str | None  # a str for a folder, which ends in a slash
     first: bool = False
     watch: bool = False
+    html_path: Path | str | None = None
 
     def selected(self) -> list[Selected]:
         """Return what to grade, as the files are now."""
         return selected(self.assignments, self.source, self.kernels, map(Language, self.languages))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where reports and pages go: a file or a folder each, None for nowhere."""
+
+    json: Path | None
+    html: Path | None
+
+
 def grade_local(request: Request) -> int:
     """Grade, print the reports, and return the exit code."""
     chosen = request.selected()
-    json_path = _json_path(request.json_path, [one.assignment for one in chosen])
+    places = _Places(
+        json=_place("--json", request.json_path, len(chosen)),
+        html=_place("--html", request.html_path, len(chosen)),
+    )
     options = Options(
         gpu=chosen_device(request.device),
         checks=frozenset(map(CheckName, request.checks)),
@@ -57,8 +70,8 @@ def grade_local(request: Request) -> int:
         first=request.first,
     )
     if request.watch:
-        return _watch(request, chosen, options, json_path)
-    exit_code = _grade_all(chosen, options, json_path)
+        return _watch(request, chosen, options, places)
+    exit_code = _grade_all(chosen, options, places)
     if exit_code is not ExitCode.COMPLETE and request.source is None:
         _say_where_to_go(chosen)
     return exit_code
@@ -67,14 +80,14 @@ def grade_local(request: Request) -> int:
 def _grade_all(
     chosen: Sequence[Selected],
     options: Options,
-    json_path: Path | None,
+    places: _Places,
     server: PythonServer | None = None,
 ) -> ExitCode:
     exit_code = ExitCode.COMPLETE
     failures = []
     for one in chosen:
         try:
-            report = _grade_and_show(one, options, json_path, server)
+            report = _grade_and_show(one, options, places, server)
         except BrokenPipeError:
             raise  # the reader has closed the output
         except Exception as error:
@@ -89,7 +102,7 @@ def _grade_all(
 
 
 def _grade_and_show(
-    one: Selected, options: Options, json_path: Path | None, server: PythonServer | None
+    one: Selected, options: Options, places: _Places, server: PythonServer | None
 ) -> Report:
     """Grade, print and store one report; after Ctrl-C that of the checks that have finished."""
     options = replace(options, kernels=one.kernels, languages=one.languages)
@@ -101,22 +114,22 @@ def _grade_and_show(
             )
     except KeyboardInterrupt:
         if reports and any(kernel.checks for kernel in reports[-1].kernels):
-            _show(ended(reports[-1], "not graded: interrupted"), one, json_path)
+            _show(ended(reports[-1], "not graded: interrupted"), one, places)
         raise
-    _show(report, one, json_path)
+    _show(report, one, places)
     return report
 
 
-def _show(report: Report, one: Selected, json_path: Path | None) -> None:
+def _show(report: Report, one: Selected, places: _Places) -> None:
     print_report(report, Console(), paths=one.paths)
-    if json_path is not None:
-        folder = json_path.is_dir()
-        write_report(report, json_path / f"{report.assignment}.json" if folder else json_path)
+    if places.json is not None:
+        write_report(report, _file(places.json, f"{report.assignment}.json"))
+    if places.html is not None:
+        tip = "free space or choose another place with --html"
+        write_text(_file(places.html, f"{report.assignment}.html"), HTML.file(report), tip=tip)
 
 
-def _watch(
-    request: Request, chosen: list[Selected], options: Options, json_path: Path | None
-) -> ExitCode:
+def _watch(request: Request, chosen: list[Selected], options: Options, places: _Places) -> ExitCode:
     """Grade, and grade what changes at each save, until Ctrl-C; the exit code is the last one."""
     console, errors = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
     exit_code = ExitCode.COMPLETE
@@ -129,7 +142,7 @@ def _watch(
         now: Sequence[Selected] = chosen
         while True:
             try:
-                exit_code = _grade_all(now, options, json_path, server)
+                exit_code = _grade_all(now, options, places, server)
             except GraderError as error:  # a save may fix it
                 exit_code = error.exit_code
                 errors.print(f"error: {error.message}", markup=False)
@@ -142,6 +155,10 @@ def _watch(
             if console.is_terminal:
                 console.clear()
             console.print(f"saved: {', '.join(change.paths)}", style="dim", highlight=False)
+
+
+def _file(path: Path, name: str) -> Path:
+    return path / name if path.is_dir() else path
 
 
 def _exit_code(report: Report) -> ExitCode:
@@ -159,23 +176,23 @@ def _say_where_to_go(chosen: Sequence[Selected]) -> None:
         Console(stderr=True, soft_wrap=True, highlight=False).print(tip, markup=False)
 
 
-def _json_path(path: Path | str | None, assignments: Sequence[Assignment]) -> Path | None:
-    """Return the path of --json; make the folder, for several reports or a path that ends in "/".
+def _place(option: str, path: Path | str | None, count: int) -> Path | None:
+    """Return the path of an option; make the folder for several reports or a path ending in "/".
 
     Raises UsageError if reports cannot be written, before the grading: no work is lost.
     """
     if path is None:
         return None
-    target, count = Path(path), len(assignments)
+    target = Path(path)
     if str(path).endswith("/") or (count > 1 and not target.is_dir()):
         if (target.exists() and not target.is_dir()) or (target.suffix and count > 1):
             raise UsageError(
-                f"--json {path} is one file, but there are {count} assignments"
+                f"{option} {path} is one file, but there are {count} assignments"
                 if count > 1
-                else f"--json {path} is a file, not a folder",
+                else f"{option} {path} is a file, not a folder",
                 tip="name a folder",
             )
         target.mkdir(parents=True, exist_ok=True)
     elif not target.is_dir() and not target.absolute().parent.is_dir():
-        raise UsageError(f"--json: there is no folder {target.parent}", tip="make it first")
+        raise UsageError(f"{option}: there is no folder {target.parent}", tip="make it first")
     return target

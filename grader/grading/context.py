@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import random
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from grader.checks.registry import named
 from grader.grading.builds import Builds
 from grader.grading.environment import describe
 from grader.grading.file_state import FileState, all_right
+from grader.grading.identity import spec_hash
 from grader.grading.plan import Options, Plan
 from grader.grading.progress import Step
 from grader.judge.python_server import PythonServer
@@ -38,6 +40,7 @@ from grader.protocol.cuda_driver import Driver
 from grader.report.verdict import Verdict
 from grader.sandbox.probe import isolation
 from grader.system import process_tree, signals
+from grader.system.cores import usable_cores
 from grader.system.retry import Pool
 from grader.system.umask import private_files
 from grader.vocabulary import CheckName, Device, Language
@@ -64,17 +67,23 @@ class Judge:
 
 @contextmanager
 def open_context(
-    assignment: Assignment, options: Options, plan: Plan, server: PythonServer | None = None
+    assignment: Assignment,
+    options: Options,
+    plan: Plan,
+    server: PythonServer | None = None,
+    cores: int | None = None,
 ) -> Iterator[GradingContext]:
     """Start all builds and import torch meanwhile; end every process on exit.
 
-    A `server` that the caller passes is used and not closed.
+    A `server` that the caller passes is used and not closed. `cores` is the number of cores to use,
+    by default all.
     """
     confine = functools.partial(isolation, gpu=options.device is Device.CUDA)
     process_tree.become_subreaper()
     with private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = Pool(4, "build", first=confine)
-        context = GradingContext(assignment, options, plan, Path(folder), pool, server)
+        cores = cores or usable_cores()
+        context = GradingContext(assignment, options, plan, Path(folder), pool, server, cores)
         try:
             context.start()
             confine()  # probes the sandbox if nothing is built; else it waits for the probe
@@ -99,10 +108,13 @@ class GradingContext:
         folder: Path,
         pool: Pool,
         server: PythonServer | None,
+        cores: int,
     ) -> None:
         self.assignment = assignment
         self.options = options
         self.plan = plan
+        self.cores = cores
+        self.assignment_hash = spec_hash(assignment)
         self.builds = Builds(assignment, options, folder, pool)
         self.prestart = Prestart(pool, assignment.limits)
         self.budget = TimeBudget(assignment.limits, options.gpu.uuid if options.gpu else None)
@@ -110,6 +122,8 @@ class GradingContext:
         # The server that forks Python workers, None until it is needed.
         self.started_server = server
         self._lent = server is not None
+        self._judge: Judge | None = None
+        self._opening = threading.Lock()
 
     def start(self) -> None:
         """Start the compilers, then the Python server, then import torch here."""
@@ -148,9 +162,17 @@ class GradingContext:
             self.started_server = PythonServer(self.options.device)
         return self.started_server
 
-    @functools.cached_property
+    @property
     def judge(self) -> Judge:
-        """Load the oracle and, on a GPU, open the driver."""
+        """The oracle and the GPU, opened once; the calling thread may use both from now on."""
+        with self._opening:
+            if self._judge is None:
+                self._judge = self._open_judge()
+        if self._judge.driver is not None:
+            self._judge.driver.enter_thread()
+        return self._judge
+
+    def _open_judge(self) -> Judge:
         from grader.judge.oracle import Oracle
 
         oracle = Oracle(self.assignment)
@@ -206,6 +228,7 @@ class FileContext:
         self.assignment = grading.assignment
         self.gpu = grading.options.gpu
         self.device = grading.options.device
+        self.cores = grading.cores
         self.public_seed = grading.options.public_seed
         self.budget = grading.budget
         self.kernels: Sequence[KernelFile] = grading.plan.program_kernels
@@ -254,7 +277,10 @@ class FileContext:
 
     def data(self, case: Case) -> CaseData:
         """Return inputs and expected values of a case."""
-        return self.oracle.data(case, self.file.language)
+        from grader.judge.case_store import stored_data
+
+        oracle, language = self.oracle, self.file.language
+        return stored_data(oracle, self._grading.assignment_hash, case, language)
 
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
         """Return the setup of a worker for this build; `private` overrides the transport."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.build.artifact import Built, Rejected
@@ -24,6 +24,21 @@ class FileState:
     build: Built | Rejected | None = None
     found: dict[CheckName, tuple[CheckOutcome[Any], ...]] = field(default_factory=dict)
     failure: tuple[CheckName, GraderError] | None = None
+
+    def copy(self) -> FileState:
+        """Return a copy that later checks do not change."""
+        return replace(self, found=dict(self.found))
+
+    def fail(self, check: CheckName, error: GraderError) -> None:
+        """Note the grader's error in a check; of several the one of the first check stays."""
+        order = CheckName.all().index
+        if self.failure is None or order(check) < order(self.failure[0]):
+            self.failure = check, error
+
+    def reset(self) -> None:
+        """Forget all checks, and what they made of the build."""
+        self.build, self.failure = None, None
+        self.found.clear()
 
     @property
     def correct(self) -> bool | None:

@@ -10,8 +10,8 @@ import copy
 import importlib.util
 import traceback
 import types
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import torch
@@ -37,6 +37,8 @@ class CaseData:
 
     inputs: Mapping[str, torch.Tensor]
     expected: Mapping[str, torch.Tensor]
+    # Kept for later runs of the case by `case_run.CaseRun`: by output, type and tolerance.
+    poisons: dict[Hashable, tuple[int, int]] = field(default_factory=dict, compare=False)
 
 
 class Oracle:
@@ -49,6 +51,11 @@ class Oracle:
         assert spec is not None and spec.loader is not None
         self._module = importlib.util.module_from_spec(spec)
         self._guarded("loading it", spec.loader.exec_module, self._module)
+
+    def types(self, language: Language) -> tuple[str, ...]:
+        """Return the element types of all arrays in a language: equal types mean equal data."""
+        signature = self._assignment.signature
+        return tuple(signature.element_type(a, language).word for a in signature.arrays)
 
     def data(self, case: Case, language: Language) -> CaseData:
         """Return the inputs and expected values of `case`.

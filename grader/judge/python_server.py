@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sys
+import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,9 +30,10 @@ class Request:
     """A request to fork a worker for `file` in the folder `cwd`.
 
     With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
-    configuration. With `idle`, launches are left out. A process that `executes` is the executor of
-    a worker's launches, and runs no submission; `checked` makes it find races and the
-    like, `host_writes` lets host code compute outputs, `records` makes it record the launches.
+    configuration, from number `turn` on. With `idle`, launches are left out. A process that
+    `executes` is the executor of a worker's launches, and runs no submission; `checked` makes it
+    find races and the like, `host_writes` lets host code compute outputs, `records` makes it record
+    the launches.
     `target` is the compute capability for which launches are compiled without a GPU.
     """
 
@@ -46,16 +48,19 @@ class Request:
     host_writes: bool = False
     records: bool = False
     target: int = field(default_factory=lambda: course_target().capability)
+    turn: int = 0
 
 
 class PythonServer:
     """A fork server, which imports torch and triton at once; `ready` waits for it.
 
-    A submission that runs as the judge's user can kill the server; it is then started again.
+    A submission that runs as the judge's user can kill the server; it is then started again, and
+    ends with the thread that did so. Several threads may fork workers.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self._forking = threading.Lock()
         self._start()
 
     def _start(self) -> None:
@@ -105,13 +110,14 @@ class PythonServer:
 
         Raises ToolError if the server died twice.
         """
-        for _ in range(2):
-            self.ready()
-            program = self._fork(request, channel, limits, link)
-            if program is not None:
-                return program
-            self._undo.close()
-            self._start()
+        with self._forking:
+            for _ in range(2):
+                self.ready()
+                program = self._fork(request, channel, limits, link)
+                if program is not None:
+                    return program
+                self._undo.close()
+                self._start()
         raise ToolError("the server process that runs Python kernels was killed twice")
 
     def _fork(

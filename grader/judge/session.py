@@ -29,6 +29,7 @@ from grader.protocol import programs, wire
 from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
+from grader.sandbox.quick_start import quick_start
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.vocabulary import Device, Language
 
@@ -54,9 +55,10 @@ class Session:
     makes it record them. `target` is the GPU for which launches are compiled without one, by
     default the course's.
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
-    Triton submission's autotuners work as outside the grader; with `idle`, its launches are left
-    out. `code` is a folder with the code of its launches for a GPU, with which their accesses are
-    counted. Calls and the load spend from `budget`.
+    Triton submission's autotuners work as outside the grader; else `turn` is the number of their
+    first configuration. With `idle`, its launches are left out. `code` is a folder with the code of
+    its launches for a GPU, with which their accesses are counted. Calls and the load spend from
+    `budget`.
 
     On a GPU a worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
@@ -76,6 +78,7 @@ class Session:
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
+        turn: int = 0,
         code: Path | None = None,
         contributes: bool = False,
         budget: TimeBudget | None = None,
@@ -93,6 +96,7 @@ class Session:
         self._host_settings = host_settings
         self._tuning = tuning
         self._idle = idle
+        self._turn = turn
         self._target = target
         self._ended: spawn.Ended | None = None
         self._alive = True
@@ -144,6 +148,7 @@ class Session:
                 cwd=self._folder,
                 tuning=self._tuning,
                 idle=self._idle,
+                turn=self._turn,
                 target=(self._target or course_target()).capability,
             )
             channel = self._channel.worker_end.fileno()
@@ -168,7 +173,7 @@ class Session:
         file, device = str(self._copy), built.device.value
         if built.language is Language.TRITON:
             return [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
-        command = [sys.executable, "-I", "-S", str(programs.CUDA_WORKER), file, device]
+        command = quick_start(programs.CUDA_WORKER, file, device)
         if self._tool is None:
             return [*command, f"{built.launch_limits} {self._host_settings}".strip()]
         return [*command, programs.CONTEXT] if built.device is Device.CUDA else command

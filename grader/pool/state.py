@@ -16,13 +16,14 @@ from grader.vocabulary import Device
 
 
 class WorkerState:
-    """Grades one submission after another; end it with `close`.
+    """Grades one submission after another, on so many cores; end it with `close`.
 
     A Python server takes a second and a half to start, so it is reused. It never
     reads a submission: the workers that it forks are confined before they do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cores: int = 1) -> None:
+        self._cores = cores
         self._servers: dict[Device, PythonServer] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
@@ -34,7 +35,7 @@ class WorkerState:
             if server is None:
                 server = self._servers[options.device] = PythonServer(options.device)
         try:
-            return grade(assignment, submission, options, Progress(), server)
+            return grade(assignment, submission, options, Progress(), server, cores=self._cores)
         except BaseException:
             self.renew()
             raise

@@ -34,7 +34,7 @@ def main(function: str, descriptor: str, parent: str, threads: str) -> None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         module, _, name = function.partition(":")
         do = getattr(importlib.import_module(module), name)
-        state = WorkerState()
+        state = WorkerState(int(threads))
         with Connection(int(descriptor)) as channel:
             try:
                 channel.send(READY)

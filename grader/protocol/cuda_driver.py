@@ -73,9 +73,13 @@ class Driver:
         self._call("cuInit", 0)
         handle = _Int()
         self._call("cuDeviceGet", ctypes.byref(handle), device)
-        context = _Pointer()
-        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
-        self._call("cuCtxSetCurrent", context)
+        self._context = _Pointer()
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), handle)
+        self.enter_thread()
+
+    def enter_thread(self) -> None:
+        """Make the context current in the calling thread, as it is in the first one."""
+        self._call("cuCtxSetCurrent", self._context)
 
     def _call(self, function: str, *arguments: object) -> None:
         code = getattr(self._cuda, function)(*arguments)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 _WORKER = Path(__file__).resolve().parent.parent / "worker"
 
+START = _WORKER / "start.py"
 CONFINE = _WORKER / "confine.py"
 CUDA_WORKER = _WORKER / "cuda_worker.py"
 ESCAPE_ATTEMPTS = _WORKER / "escape_attempts.py"

@@ -29,6 +29,7 @@ import json
 import os
 import re
 import stat
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -62,6 +63,7 @@ class CompiledKernels:
     def __init__(self) -> None:
         # Replaced, never changed, because other threads may be copying.
         self._folders: Mapping[str, Files] = {}
+        self._lock = threading.Lock()
 
     @property
     def folders(self) -> Mapping[str, Files]:
@@ -93,11 +95,12 @@ class CompiledKernels:
         plain files with a cache's names, or if a bound would be exceeded. Other processes of the
         submission may write meanwhile; that can change only its own files.
         """
-        try:
-            found = dict(_Reader(self._folders).read(box))
-        except OSError:
-            return  # there is no cache
-        self._folders = {**found, **self._folders}
+        with self._lock:
+            try:
+                found = dict(_Reader(self._folders).read(box))
+            except OSError:
+                return  # there is no cache
+            self._folders = {**found, **self._folders}
 
 
 def _list_of(files: Files, folder: Path) -> Iterator[tuple[str, bytes]]:

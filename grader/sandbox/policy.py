@@ -14,7 +14,6 @@ machine, and a compiler that runs deep inside a build must not run without them 
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +81,7 @@ class Confinement:
             "groups": [] if self.group is None else self.group.procs_files,
             "powers": self.layers.capabilities,
             "landlock": landlock.granted(gpu=self.gpu) if self.layers.landlock else None,
-            "seccomp": base64.b64encode(code).decode() if code else None,
+            "seccomp": code.hex() if code else None,
         }
 
     def end(self) -> None:

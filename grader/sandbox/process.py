@@ -93,7 +93,8 @@ class Limits:
 class Ended:
     """How a program ended. `signal` is a number: real-time signals have no name.
 
-    `waited` is true if it used up its time limit mostly idle, so that the machine may be the cause.
+    `limit_s` limited its own time, which may be far less than `wall_s`. `waited` is true if it used
+    up this limit mostly idle, so that the machine may be the cause.
     """
 
     end: End
@@ -101,6 +102,7 @@ class Ended:
     signal: int | None
     output: str
     wall_s: float
+    limit_s: float = math.inf
     waited: bool = False
 
     @property
@@ -250,7 +252,8 @@ class Program:
 
     def finish(self, end: End) -> Ended:
         """Kill whatever still runs, collect the last output and return how the program ended."""
-        waited = end is End.TIME_LIMIT and self._time.spent.waited(self._limit_s)
+        limit_s = self._limit_s
+        waited = end is End.TIME_LIMIT and self._time.spent.waited(limit_s)
         if end is End.TIME_LIMIT and self.limits.report_s and self.pidfd >= 0:
             self._let_tool_report()
         self.kill()
@@ -263,6 +266,7 @@ class Program:
             signal=self._died.si_status if by_itself and not exited else None,
             output=self.output.text(),
             wall_s=time.monotonic() - self.started_s,
+            limit_s=limit_s,
             waited=waited,
         )
 

@@ -1,10 +1,11 @@
 """Confine this process, then execute the untrusted program.
 
-    python -I -S confine.py SETTINGS PROGRAM ARGUMENT...
+    python -I -S start.py confine.py SETTINGS PROGRAM ARGUMENT...
 
-SETTINGS is JSON: {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core": n, ...},
-"groups": [cgroup.procs file...], "user": uid or null, "powers": keep root's capabilities?,
-"landlock": {"write": [path...], ...} or null, "seccomp": base64 or null}.
+SETTINGS is a marshalled dictionary in hexadecimal digits: {"cwd": str, "judge": pid,
+"keep": [fd...], "limits": {"core": n, ...}, "groups": [cgroup.procs file...],
+"user": uid or null, "powers": keep root's capabilities?,
+"landlock": {"write": [path...], ...} or null, "seccomp": digits or null}.
 
 This runs in a separate process between the judge's spawn and the untrusted program, because code
 between fork and exec is not safe in a judge with threads. `python_server` calls `confine` in its
@@ -23,25 +24,16 @@ forked children, so that every worker takes the same steps.
     seccomp          system calls (`grader.sandbox.seccomp` compiles the filter)
 
 A kernel without Landlock or seccomp skips that step. `grader.sandbox.probe` tests the confinement
-on a machine.
+on a machine. This module imports little, because it runs before each program.
 """
 
-import base64
-import contextlib
 import ctypes
 import errno
-import json
+import marshal
 import os
 import resource
-import signal
-import stat
 import struct
 import sys
-from pathlib import Path
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
-    import standalone  # noqa: F401 # so that the imports below find their modules
 
 from grader.protocol.landlock import CREATE_RULESET, landlock_abi
 
@@ -53,6 +45,8 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SECCOMP_MODE_FILTER = 2
+_SIGKILL = 9
+_FILE_TYPE, _FOLDER = 0o170000, 0o040000  # in a file's mode
 
 _LIMITS = {
     "core": resource.RLIMIT_CORE,
@@ -89,10 +83,12 @@ GRANTS = {
 
 def confine(settings: dict) -> None:  # type: ignore[type-arg] # plain JSON
     """Apply the settings to this process."""
-    with contextlib.suppress(PermissionError):  # already a session leader
+    try:  # noqa: SIM105 # importing contextlib takes longer
         os.setsid()
+    except PermissionError:
+        pass  # already a session leader
     for entrance in settings["groups"]:
-        Path(entrance).write_text("0")
+        _write(entrance, "0")
     libc = ctypes.CDLL(None, use_errno=True)
     _die_with(settings["judge"], libc)
     _close_all_but(settings["keep"])
@@ -102,8 +98,10 @@ def confine(settings: dict) -> None:  # type: ignore[type-arg] # plain JSON
             value = min(value, hard)
         resource.setrlimit(_LIMITS[name], (value, value))
     # If the machine runs out of memory, the kernel should kill the submission, not the judge.
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
+    try:  # noqa: SIM105 # as above
+        _write("/proc/self/oom_score_adj", "1000")
+    except OSError:
+        pass
     os.umask(0o077)
     os.chdir(settings["cwd"])
     if not settings["powers"]:
@@ -114,11 +112,19 @@ def confine(settings: dict) -> None:  # type: ignore[type-arg] # plain JSON
     if settings["landlock"] is not None:
         _restrict_paths(settings["landlock"], libc)
     if settings["seccomp"] is not None:
-        _filter_calls(base64.b64decode(settings["seccomp"]), libc)
+        _filter_calls(bytes.fromhex(settings["seccomp"]), libc)
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
 
 
 def _die_with(judge: int, libc: ctypes.CDLL) -> None:
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     if os.getppid() != judge:
         os._exit(0)  # the judge died before the call above
 
@@ -173,7 +179,7 @@ def _grant(ruleset: int, path: str, rights: int, libc: ctypes.CDLL) -> None:
     except OSError:
         return  # absent on this machine, or not accessible to this user
     try:
-        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        if os.fstat(descriptor).st_mode & _FILE_TYPE != _FOLDER:
             rights &= _OF_FILES
         beneath = struct.pack("=Qi", rights, descriptor)
         _checked(libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, beneath, 0))
@@ -201,14 +207,10 @@ def _checked(result: int) -> int:
 
 def main() -> None:
     """Confine this process and execute the program."""
-    confine(json.loads(sys.argv[1]))
+    confine(marshal.loads(bytes.fromhex(sys.argv[1])))
     program, *arguments = sys.argv[2:]
     try:
         os.execv(program, [program, *arguments])
     except OSError as error:
         print(f"cannot run {program}: {error.strerror}", file=sys.stderr)
         sys.exit(127)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """The worker for CUDA C++: run a submission built as a shared library with the entry `grader_call`.
 
-    python -I -S cuda_worker.py LIBRARY cpu [SETTINGS of the emulation's runtime]
-    python -I -S cuda_worker.py LIBRARY cuda [context]
+    python -I -S start.py cuda_worker.py LIBRARY cpu [SETTINGS of the emulation's runtime]
+    python -I -S start.py cuda_worker.py LIBRARY cuda [context]
 
 With `context` it opens the GPU before its first command, so that the first command does not wait.
 
@@ -19,11 +19,6 @@ import os
 import socket
 import sys
 from collections.abc import Iterable
-from pathlib import Path
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
-    import standalone  # noqa: F401 # so that the imports below find their modules
 
 from grader.protocol import programs, wire
 from grader.worker import host_memory, worker_log
@@ -294,7 +289,3 @@ def main() -> None:
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(wire.EXIT_FAILED)
-
-
-if __name__ == "__main__":
-    main()

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
+import html_pages
 import jsonschema
 import pytest
 import sample_reports
@@ -21,9 +21,7 @@ from paths import REPOSITORY
 from rich.console import Console
 from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
-from grader.checks.registry import checks
 from grader.commands import listing, local
-from grader.grading import pipeline
 from grader.grading.selection import chosen_assignments
 from grader.report.model import Report
 from grader.report.verdict import Verdict
@@ -138,9 +136,13 @@ def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
         (source / name).mkdir(parents=True)
         for file in (f"{name}.cu", "main.cu"):
             shutil.copy(REPOSITORY / "reference" / name / file, source / name)
-    done = grade("local", "--from", source, "--device", "cpu", "--json", tmp_path)
+    pages = tmp_path / "pages"
+    command = ("local", "--from", source, "--device", "cpu", "--json", tmp_path, "--html", pages)
+    done = grade(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "copy_first_column.json").is_file()
+    assert {page.name for page in pages.iterdir()} == {"copy_first_column.html", "silu.html"}
+    html_pages.inert((pages / "silu.html").read_text(encoding="utf-8"))
     jsonschema.validate(json.loads((tmp_path / "silu.json").read_text()), SCHEMA)
 
 
@@ -257,16 +259,6 @@ def test_ctrl_c_prints_and_stores_what_has_been_graded(
     assert (tmp_path / "new" / "silu.json").is_file()
 
 
-def test_with_first_the_run_takes_kernel_by_kernel() -> None:
-    costs = [check.cost for check in checks()]
-    files: list[Any] = ["v1", "v2"]
-    by_file = pipeline._order(files, by_file=True)
-    groups = len(set(costs))
-    assert [str(file) for file, _ in by_file] == ["v1"] * groups + ["v2"] * groups
-    by_cost = pipeline._order(files, by_file=False)
-    assert [str(file) for file, _ in by_cost] == ["v1", "v2"] * groups
-
-
 def test_first_ends_at_the_first_failure(tmp_path: Path) -> None:
     for name in ("v1_simple.cu", "v2_tiled.cu"):
         shutil.copy(REPOSITORY / "reference" / "gemm" / name, tmp_path)
@@ -301,6 +293,7 @@ def test_in_a_pipe_an_error_begins_its_line_with_the_path_as_typed(tmp_path: Pat
         (("local", "silu", "--language", "rust"), "'rust' is not one of"),
         (("local", "silu", "--json", "no/such/folder/x.json"), "there is no folder"),
         (("local", "silu", "--json", "README.md/"), "is a file, not a folder"),
+        (("local", "silu", "--html", "no/such/folder/x.html"), "--html: there is no folder"),
         (("lokal",), "No such command"),
     ],
 )

@@ -30,7 +30,8 @@ import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("python_worker", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-module.Worker("silu.py", "silu", "cuda", tuning=sys.argv[2] == "tuning")
+settings = {"tuning": sys.argv[2] == "tuning", "turn": int(sys.argv[3])}
+module.Worker("silu.py", "silu", "cuda", **settings)
 import triton
 from triton.runtime.autotuner import Autotuner
 
@@ -56,11 +57,11 @@ print(json.dumps(Kernel.launches))
 """
 
 
-def launches(mode: str, folder: Path) -> list[str]:
+def launches(mode: str, folder: Path, turn: int = 0) -> list[str]:
     program = folder / "program.py"  # triton reads a kernel's source
     program.write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, program, WORKER, mode],
+        [sys.executable, program, WORKER, mode, str(turn)],
         capture_output=True,
         text=True,
         env={k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"},
@@ -71,6 +72,11 @@ def launches(mode: str, folder: Path) -> list[str]:
 
 def test_the_worker_for_a_gpu_takes_every_configuration(tmp_path: Path) -> None:
     assert [json.loads(line) for line in launches("tests", tmp_path)] == [[32, 64, 256, 32]]
+
+
+def test_a_worker_that_compiles_ahead_begins_at_the_turn_of_its_first_case(tmp_path: Path) -> None:
+    found = [json.loads(line) for line in launches("tests", tmp_path, turn=7)]
+    assert found == [[64, 256, 32, 64]]
 
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="here a tuner could measure")

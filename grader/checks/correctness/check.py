@@ -27,6 +27,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[CorrectnessEvidence]]:
         """Run every case; compile the Triton launches that were executed, for a GPU."""
+        from grader.checks.correctness.compile_ahead import compile_ahead
         from grader.checks.correctness.judging import check_correctness
 
         launches: list[dict[str, Any]] = []
@@ -39,9 +40,10 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
                 host_wrote.append(record)
 
         context.set_steps(len(context.cases))
-        verified = check_correctness(
-            context.setup(), context.cases, context.data, context.advance, keep
-        )
+        setup = context.setup()
+        if context.gpu is not None and "autotune" in context.file.source.text:
+            compile_ahead(setup, context.cases, context.data, context.gpu, context.cores)
+        verified = check_correctness(setup, context.cases, context.data, context.advance, keep)
         if context.device is Device.CPU and context.file.language is Language.CUDA:
             verified = _interleaved(context, verified)
         outcomes = by_visibility(verified)

@@ -35,6 +35,7 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.second_try import second_try
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
+from grader.judge.error_map import error_map, keep_one_map
 from grader.judge.error_pattern import TORN, PatternInput, count_unwritten_bytes, describe
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
@@ -132,7 +133,7 @@ def check_correctness(
         _end(session, visibility, outputs)
     tolerance = setup.assignment.tolerances[setup.built.language]
     return CorrectnessEvidence(
-        cases=tuple(results),
+        cases=keep_one_map(results),
         cases_total=len(cases),
         atol=tolerance.atol,
         rtol=tolerance.rtol,
@@ -272,7 +273,13 @@ class _CaseRun:
         if wrong is None:
             right = _result(self._case, Diagnosis(Verdict.ACCEPTED, "right"))
             return replace(right, elements=elements)
-        pattern = self._pattern(buffers, wrong, snapshots)
+        given = PatternInput(
+            comparison=wrong,
+            inputs=self._data.inputs,
+            unwritten_bytes=self._unwritten_bytes(buffers, wrong, snapshots),
+            tolerance=self._case_run.tolerance,
+        )
+        pattern = describe(given)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
@@ -287,6 +294,7 @@ class _CaseRun:
             mismatches=wrong.mismatches(),
             pattern=pattern,
             max_error=wrong.max_error,
+            error_map=error_map(wrong, given.unwritten),
         )
 
     def _hint(self, pattern: str, output: str) -> str:
@@ -344,9 +352,10 @@ class _CaseRun:
                 )
         return None
 
-    def _pattern(
+    def _unwritten_bytes(
         self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
-    ) -> str | None:
+    ) -> torch.Tensor:
+        """Call again with another poison; return for each element how many bytes are unwritten."""
         unwritten = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
         buffer = next(b for b in buffers if b.name == wrong.output)
         if not buffer.role.read:
@@ -358,14 +367,7 @@ class _CaseRun:
                 like = one.double() if one.dtype.is_floating_point else one.long()
                 same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
                 self._nondeterministic = not bool(same.all())
-        return describe(
-            PatternInput(
-                comparison=wrong,
-                inputs=self._data.inputs,
-                unwritten_bytes=unwritten,
-                tolerance=self._case_run.tolerance,
-            )
-        )
+        return unwritten
 
 
 def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:

@@ -217,4 +217,5 @@ def _evidence(
         ),
         lines=tuple(worst[:SHOWN]),
         lines_total=len(worst),
+        warps=counted.warps,
     )

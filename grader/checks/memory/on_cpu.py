@@ -23,14 +23,15 @@ from grader.checks.common.findings import hint
 from grader.checks.common.second_try import second_try
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory.verdict import ToolResult, combine
+from grader.checks.memory.writers import small_writers
 from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
 from grader.report.evidence import Finding, MemoryEvidence
-from grader.vocabulary import Memory
+from grader.vocabulary import Memory, Visibility
 
 _TAMPERED = "the submission wrote into the memory checker's report"
 _NO_ACCESS = "no kernel accessed any memory in this run"
-_SCHEDULES = ("schedule=forward", "schedule=random seed=1")
+_SCHEDULES = ("schedule=forward writers=1", "schedule=random seed=1")
 
 
 # Builds a second time, with marks on local variables; the setup and the text, None if impossible.
@@ -111,12 +112,17 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
         findings, report = read_run(outcome.records, setup.built, text)
+        # The picture shows a case's size.
+        visible = [case for case, _ in cases if case.visibility is Visibility.VISIBLE]
+        sizes = {case.name: case.sizes for case in visible}
+        writers = small_writers(outcome.records, setup, sizes)
     except ValueError:
         result = replace(result, tampered=_TAMPERED)
     else:
         problem = report.unsupported[0] if report.unsupported else None
         unproven = _unproven(setup, report)
         result = replace(result, findings=findings, problem=problem, unproven=unproven)
+        result = replace(result, writers=writers)
     return replace(result, wall_s=time.monotonic() - started_s)
 
 

@@ -11,6 +11,7 @@ with enough cores. This module does not import torch, because it is used earlier
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from concurrent.futures import Future
@@ -54,6 +55,7 @@ class Prestart:
         self._pool = pool
         self._limits = limits_under_tool(limits)
         self._cores = cores or os.cpu_count() or 1
+        self._lock = threading.Lock()
         self._expected: deque[tuple[Hashable, Future[Built | Rejected]]] = deque()
         self._begun: tuple[Hashable, Future[dict[str, Session]]] | None = None
 
@@ -70,19 +72,20 @@ class Prestart:
         """Return the workers of a build by tool, none if they were not expected.
 
         The caller closes them. Ends the workers of builds that were passed over, and starts those
-        of the next build.
+        of the next build. Several threads may take workers.
         """
-        begun = self._begun
-        if begun is None or key not in (begun[0], *(expected for expected, _ in self._expected)):
-            return {}
-        while begun is None or begun[0] != key:
-            self._end_begun()
-            self._begin()
+        with self._lock:
             begun = self._begun
-        sessions = begun[1].result()
-        self._begun = None
-        self._begin()
-        return sessions
+            expected = [expected for expected, _ in self._expected]
+            if begun is None or key not in (begun[0], *expected):
+                return {}
+            while begun is None or begun[0] != key:
+                self._end_begun()
+                self._begin()
+                begun = self._begun
+            self._begun = None
+            self._begin()
+        return begun[1].result()
 
     def close(self) -> None:
         """End all workers that were not taken, and start no more."""

@@ -121,6 +121,8 @@ def timing_of(
         tflop_s=round(tflop_s, 3) if tflop_s else None,
         roof_share=round(gb_s / roofline.gb_s, 4) if roofline else None,
         peak_share=round(tflop_s / peak_tflop_s, 4) if tflop_s and peak_tflop_s else None,
+        baseline_rounds_us=tuple(round(r.baseline_s * 1e6, 3) for r in one.rounds),
+        submission_rounds_us=tuple(round(r.submission_s * 1e6, 3) for r in one.rounds),
     )
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from paths import REPOSITORY
 
+from grader.assignment.calibration import calibrations
 from grader.assignment.model import Assignment, Kernel, Tiers
 from grader.assignment.reader import read_assignment
 from grader.commands.verify.lints import benchmarks, tiers, unproven
 from grader.commands.verify.row import State
 from grader.timing.decision import Tier
+from grader.timing.proposal import margin
 from grader.vocabulary import CheckName, Language
 
 TIERS = (Tier(speedup=0.5, share=0.6), Tier(speedup=1.0, share=1.0))
@@ -182,6 +184,27 @@ def test_gpus_that_the_tiers_name_and_nobody_measured_are_a_warning(
     ] * (missing is not None)
     said = f"proven on {', '.join(sorted(measured))}; unproven on any other GPU"
     assert found[-1] == (State.AGREES, said if measured else "unproven on every GPU")
+
+
+ASSIGNMENTS = sorted((REPOSITORY / "assignments").glob("*/"))
+
+
+@pytest.mark.parametrize("folder", ASSIGNMENTS, ids=lambda folder: folder.name)
+def test_every_reference_has_full_points_on_every_gpu_that_was_measured(folder: Path) -> None:
+    """References got 3.6 of 6 points on an H100, with tiers from an H200."""
+    assignment = read_assignment(folder)
+    measured = calibrations(folder)
+    assert measured
+    for calibration in measured:
+        for kernel in assignment.kernels:
+            for language in kernel.files:
+                scored = calibration.tiers(kernel, language)
+                for hand_in, figures in calibration.timed(kernel.name, language).items():
+                    what = f"{hand_in}, {kernel.name} in {language.phrase} on {calibration.gpu}"
+                    if scored and hand_in == "reference":
+                        assert margin(figures, scored[-1]) >= 1.02, what
+                    if scored and hand_in.startswith("too_slow/"):
+                        assert margin(figures, scored[0]) < 0.9, what
 
 
 def test_a_calibration_without_the_reference_proves_nothing(tmp_path: Path) -> None:

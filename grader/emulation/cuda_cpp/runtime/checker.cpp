@@ -15,6 +15,7 @@
 #include "ordering.h"
 #include "places.h"
 #include "report.h"
+#include "writers.h"
 
 namespace grader {
 
@@ -88,6 +89,7 @@ void launch_begins(Worker& w) {
     counted_blocks = 0;
     ++launches;
     ordering::launch_begins();
+    if (settings.writers) writers::launch_begins(state.epoch);
 }
 
 void block_begins(uint64_t number) {
@@ -96,6 +98,7 @@ void block_begins(uint64_t number) {
     state.stacks_bytes = worker->fibers.reserved();
     state.block_first = ++state.epoch;
     ordering::block_begins(state.epoch);
+    if (settings.writers) writers::block_begins(state.epoch, number);
     state.log = !state.interleaved && counters::wants_block(number);
     if (state.log) ++counted_blocks;
     state.active = settings.check && !state.interleaved;
@@ -251,6 +254,7 @@ void free_failed(const void* pointer, const char* message, uintptr_t pc) {
 // The unfreed memory of each allocating line when the running call began.
 void call_begins(bool repeat) {
     judged_calls = repeat ? Calls::repeat : Calls::first;
+    writers::call_begins(state.epoch);
     held().clear();
     for_unfreed([](Allocation& a) { ++held()[a.pc]; });
 }
@@ -280,6 +284,7 @@ void flush(bool after_fault) {
     }
     findings::write();
     if (!after_fault) counters::write();
+    if (!after_fault && settings.writers) writers::write();
     ReportLine("summary").number("accesses", all_accesses).number("launches", launches)
         .number("copied_bytes", copied_bytes).number("host_read_bytes", host_read_bytes)
         .number("host_wrote_bytes", host_wrote_bytes).write();

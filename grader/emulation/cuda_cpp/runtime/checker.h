@@ -8,6 +8,7 @@
 //   places.cpp   the variable at an address (variables.cpp: registered variables)
 //   ordering.cpp fences and atomics that put accesses in order
 //   counters.cpp the cost of a warp's accesses
+//   writers.cpp  which thread wrote which word
 //   findings.cpp the table of findings, and its records
 // In the fast build, all functions here are empty and inline.
 #pragma once

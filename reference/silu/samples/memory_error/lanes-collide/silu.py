@@ -14,11 +14,10 @@ def silu_kernel(
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(input + offsets, mask=mask, other=0.0)
-    tl.store(output + offsets // 2, x, mask=mask)
+    tl.store(output + offsets - tl.arange(0, BLOCK) // 2, x, mask=mask)
     tl.debug_barrier()
     tl.store(output + offsets, x / (1.0 + tl.exp(-x)), mask=mask)
 
 
 def silu(input, output, n):
-    BLOCK = triton.next_power_of_2(n)
-    silu_kernel[(1,)](input, output, n, BLOCK=BLOCK)
+    silu_kernel[(triton.cdiv(n, 1024),)](input, output, n, BLOCK=1024)

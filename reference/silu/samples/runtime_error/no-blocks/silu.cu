@@ -1,4 +1,4 @@
-// expect: message="invalid configuration argument" check=correctness
+// expect: message="gave CUDA error" check=correctness
 // Rounded down, the number of blocks is 0 for fewer elements than a block has threads.
 #include "silu.h"
 

@@ -1,4 +1,4 @@
-// expect: message="invalid configuration argument" check=correctness
+// expect: message="gave CUDA error" check=correctness
 // A row of the grid for each 4 elements: grid.y is limited to 65,535, grid.x is not.
 #include "silu.h"
 
