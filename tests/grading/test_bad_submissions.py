@@ -101,18 +101,23 @@ CUDA = [
     ("writes_nothing.cu", "wrong_answer", "nothing was ever written", "is the kernel launched"),
     ("doubles.cu", "wrong_answer", "every element is 2 times the expected value", ""),
     ("counts_on_luck.cu", "wrong_answer", "nothing was ever written", ""),
-    ("launches_no_blocks.cu", "runtime_error", "a grid of no blocks: 0×1×1", "round the number"),
+    (
+        "launches_no_blocks.cu",
+        "runtime_error",
+        "is launched with grid.x = 0; the least is 1",
+        "round the number",
+    ),
     (
         "hides_a_failed_launch.cu",
         "runtime_error",
-        "2,048 threads per block: 2048×1×1",
-        "1 to 1,024 threads",
+        "is launched with 2,048 threads in each block; the limit is 1,024",
+        "at most 1024 threads",
     ),
     (
         "launches_2048_threads.cu",
         "runtime_error",
-        "2,048 threads per block: 2048×1×1",
-        "1 to 1,024 threads",
+        "is launched with 2,048 threads in each block; the limit is 1,024",
+        "at most 1024 threads",
     ),
 ]
 PYTHON = [

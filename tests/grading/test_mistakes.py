@@ -5,6 +5,8 @@ each what the first lines of the terminal must say, before the table of checks. 
 student reads:
 
     python tests/grading/test_mistakes.py grid-rounded-down
+
+Where the sentence says `without a pattern that is known`, the grader has no better one yet.
 """
 
 from __future__ import annotations

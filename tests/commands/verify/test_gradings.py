@@ -122,7 +122,13 @@ def test_a_sample_slow_by_its_counters_needs_no_points_for_speed(
     ("fault", "path", "old", "new", "actual"),
     [
         ("right after all", SHIFT, "weight[i];", "weight[i] + shift;", "accepted; by no check"),
-        ("another message", SHIFT, "wrong", "swapped", "does not: n=1: "),
+        (
+            "another message",
+            SHIFT,
+            "wrong",
+            "swapped",
+            "does not: the result is that of `shift` = 0",
+        ),
         ("another check", SHIFT, "check=correctness", "check=build", "by correctness"),
         ("a line nobody names", SHIFT, "check=", "line=7 check=", "names no line"),
         ("another line", GUARD, "line=9", "line=5", "error out of bounds at line 9"),
