@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from grader.assignment.model import Assignment
 from grader.errors import ExitCode, UsageError
-from grader.formats.terminal import print_report
+from grader.gpu.nvml import Gpu
 from grader.grading.internal_error import as_grader_error
-from grader.grading.pipeline import grade
-from grader.grading.plan import Options
-from grader.grading.progress import progress_on
 from grader.grading.selection import (
     check_kernels,
     chosen_assignments,
     chosen_device,
     default_source,
 )
+from grader.judge.python_server import PythonServer
 from grader.report.model import Report, write_report
 from grader.report.verdict import Verdict
 from grader.submission.reader import Submission, read_submission
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Device, Language
+
+if TYPE_CHECKING:
+    from grader.grading.plan import Options  # imported later: see `grade_local`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +59,27 @@ def grade_local(request: Request) -> int:
             )
     check_kernels(request.kernels, [a for a, _ in submissions])
     _check_json(request.json_path, len(submissions))
+    gpu = chosen_device(request.device)
+    with ExitStack() as undo:
+        server = None
+        wanted = not request.languages or Language.TRITON in request.languages
+        if wanted and any(path.endswith(".py") for _, s in submissions for path in s.files):
+            # It imports torch and triton, which takes longest, while this process imports the rest.
+            server = PythonServer(Device.CPU if gpu is None else Device.CUDA)
+            undo.callback(server.close)
+        return _grade_all(request, submissions, gpu, server)
+
+
+def _grade_all(
+    request: Request,
+    submissions: Sequence[tuple[Assignment, Submission]],
+    gpu: Gpu | None,
+    server: PythonServer | None,
+) -> ExitCode:
+    from grader.grading.plan import Options
+
     options = Options(
-        gpu=chosen_device(request.device),
+        gpu=gpu,
         kernels=frozenset(request.kernels),
         languages=frozenset(map(Language, request.languages)),
         checks=frozenset(map(CheckName, request.checks)),
@@ -67,7 +90,7 @@ def grade_local(request: Request) -> int:
     failures = []
     for assignment, submission in submissions:
         try:
-            report = _grade_and_show(assignment, submission, options, request.json_path)
+            report = _grade_and_show(assignment, submission, options, server, request.json_path)
         except BrokenPipeError:
             raise  # the reader has closed the output
         except Exception as error:
@@ -80,10 +103,18 @@ def grade_local(request: Request) -> int:
 
 
 def _grade_and_show(
-    assignment: Assignment, submission: Submission, options: Options, json_path: Path | None
+    assignment: Assignment,
+    submission: Submission,
+    options: Options,
+    server: PythonServer | None,
+    json_path: Path | None,
 ) -> Report:
+    from grader.formats.terminal import print_report
+    from grader.grading.pipeline import grade
+    from grader.grading.progress import progress_on
+
     with progress_on(Console(stderr=True)) as progress:
-        report = grade(assignment, submission, options, progress)
+        report = grade(assignment, submission, options, progress, server)
     print_report(report, Console())
     if json_path is not None:
         folder = json_path.is_dir()
