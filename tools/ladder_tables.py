@@ -23,6 +23,7 @@ from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.text.numbers import three_digits
 from grader.timing.decision import Tier
+from grader.timing.proposal import margin
 
 
 def ladders(root: Path) -> str:
@@ -43,7 +44,7 @@ def _ladder(assignment: Assignment, calibration: Calibration) -> str:
     ]
     for kernel in assignment.kernels:
         for language in kernel.files:
-            tiers = kernel.tiers.of(language, calibration.architecture)
+            tiers = calibration.tiers(kernel, language)
             for figure in calibration.of(kernel.name, language):
                 lines += [
                     _row(kernel.title, figure, benchmark, tiers) for benchmark in figure.benchmarks
@@ -59,7 +60,7 @@ def _row(
         if benchmark.tflop_s is None
         else f"{three_digits(benchmark.tflop_s)} TFLOP/s"
     )
-    reached = [tier for tier in tiers if (figure.speedup or 0) >= tier.speedup]
+    reached = [tier for tier in tiers if margin(figure.figures, tier) >= 1]
     tier = f"{reached[-1].speedup:g}" if reached else ("below" if tiers else "none set")
     times = f"{benchmark.baseline_us:.0f} us", f"{benchmark.submission_us:.0f} us"
     cells = (title, figure.language.phrase, figure.hand_in, benchmark.name, *times, rate,

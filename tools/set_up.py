@@ -187,6 +187,8 @@ def run_pip(wanted: Sequence[Any], pins: Mapping[str, str], *, missing: Sequence
     patience = " (this can take minutes)" if "torch" in names else ""
     print(f"set-up: installing {names}{patience}", flush=True)
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+    # Python compiles what it imports, a fifth of all files: that saves half of the time.
+    command.append("--no-compile")
     # Show progress in a terminal, only errors in a log.
     command += [] if sys.stdout.isatty() else ["-qq"]
     command += ["--constraint", str(held), *(str(one) for one in wanted)]
@@ -195,6 +197,8 @@ def run_pip(wanted: Sequence[Any], pins: Mapping[str, str], *, missing: Sequence
             f"pip could not install {names} (see its output above)",
             "check the network and the free space, then: make setup",
         )
+    # -I: keep the compiled files, whatever PYTHONDONTWRITEBYTECODE says.
+    subprocess.run([sys.executable, "-I", "-c", "import torch, triton"], capture_output=True)
 
 
 def provide_pip() -> None:

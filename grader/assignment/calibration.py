@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from grader.assignment.model import Kernel
 from grader.errors import GraderError
-from grader.timing.proposal import Proposal, propose, sensitivities
+from grader.timing.decision import Criterion, Tier
+from grader.timing.proposal import Figures, Proposal, propose, sensitivities
 from grader.vocabulary import Language
 
 FOLDER = "calibration"
@@ -38,24 +39,38 @@ class BenchmarkFigure:
     low: float
     high: float
     roof_share: float | None = None
+    peak_share: float | None = None
 
     @classmethod
     def of(cls, timing: Mapping[str, Any]) -> BenchmarkFigure:
-        """Return the figures kept of a timing in the report's evidence; KeyError if one lacks."""
-        names = [field.name for field in fields(cls) if field.name != "roof_share"]
-        return cls(**{n: timing[n] for n in names}, roof_share=timing.get("roof_share"))
+        """Return the figures kept of a timing in the report's evidence; KeyError if one lacks.
+
+        Calibrations of earlier versions lack the figures that have a default.
+        """
+        wanted = {field.name: field.default is MISSING for field in fields(cls)}
+        return cls(**{n: timing[n] for n, needed in wanted.items() if needed or n in timing})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFigure:
-    """One reference or sample; `problem` says why it could not be timed."""
+    """One reference or sample; `problem` says why it could not be timed.
+
+    `roof` is the share of the roofline, None if it is unknown.
+    """
 
     kernel: str
     language: Language
     hand_in: str
     speedup: float | None = None
+    roof: float | None = None
     benchmarks: tuple[BenchmarkFigure, ...] = ()
     problem: str | None = None
+
+    @property
+    def figures(self) -> Figures:
+        """The measured figures by criterion; {} if the file could not be timed."""
+        both = {Criterion.TORCH: self.speedup, Criterion.ROOF: self.roof}
+        return {criterion: figure for criterion, figure in both.items() if figure is not None}
 
     def plain(self) -> dict[str, Any]:
         """Return the figure as JSON values."""
@@ -65,6 +80,7 @@ class SourceFigure:
             "language": self.language.value,
             "hand_in": self.hand_in,
             "speedup": self.speedup,
+            "roof": self.roof,
             "evidence": timed,
             "problem": self.problem,
         }
@@ -92,23 +108,25 @@ class Calibration:
         """Return the figures of one kernel in one language."""
         return tuple(f for f in self.figures if (f.kernel, f.language) == (kernel, language))
 
-    def speedups(self, kernel: str, language: Language) -> dict[str, float]:
-        """Return the speedups of one kernel in one language, by reference or sample."""
-        timed = self.of(kernel, language)
-        return {f.hand_in: f.speedup for f in timed if f.speedup is not None}
+    def timed(self, kernel: str, language: Language) -> dict[str, Figures]:
+        """Return the figures of one kernel in one language, by reference or sample."""
+        return {one.hand_in: one.figures for one in self.of(kernel, language) if one.figures}
+
+    def tiers(self, kernel: Kernel, language: Language) -> tuple[Tier, ...]:
+        """Return the tiers of the spec on this GPU."""
+        return kernel.tiers.of(language, self.gpu, self.architecture)
 
     def proposal(self, kernel: str, language: Language) -> Proposal | None:
         """Return tiers for a kernel in a language; None if its reference was not timed."""
-        speedups = self.speedups(kernel, language)
-        return propose(speedups[REFERENCE], _slow(speedups)) if REFERENCE in speedups else None
+        timed = self.timed(kernel, language)
+        return propose(timed[REFERENCE], _slow(timed)) if REFERENCE in timed else None
 
     def sensitivities(self, kernel: Kernel, language: Language) -> list[str]:
-        """Return a sentence for each tier of the spec that is too close to a speedup."""
-        speedups = self.speedups(kernel.name, language)
-        tiers = kernel.tiers.of(language, self.architecture)
-        if not tiers or REFERENCE not in speedups:
+        """Return a sentence for each tier of the spec that is too close to a figure."""
+        timed, tiers = self.timed(kernel.name, language), self.tiers(kernel, language)
+        if not tiers or REFERENCE not in timed:
             return []
-        return sensitivities(tiers, speedups[REFERENCE], _slow(speedups))
+        return sensitivities(tiers, timed[REFERENCE], _slow(timed))
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -157,11 +175,12 @@ def _figure(plain: Mapping[str, Any]) -> SourceFigure:
         language=Language(plain["language"]),
         hand_in=plain["hand_in"],
         speedup=plain["speedup"],
+        roof=plain.get("roof"),
         benchmarks=tuple(map(BenchmarkFigure.of, timings)),
         problem=plain.get("problem"),
     )
 
 
-def _slow(speedups: Mapping[str, float]) -> list[tuple[str, float]]:
+def _slow(timed: Mapping[str, Figures]) -> list[tuple[str, Figures]]:
     """Return the samples that no tier may accept."""
-    return [(name, value) for name, value in speedups.items() if name.startswith(f"{TOO_SLOW}/")]
+    return [(name, figures) for name, figures in timed.items() if name.startswith(f"{TOO_SLOW}/")]

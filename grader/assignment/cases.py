@@ -18,10 +18,11 @@ DEFAULT_VALUES = "random"  # the `values` of a case if the spec gives none
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A random integer between two bounds, both included."""
+    """A random integer: `min`, or `min` plus a multiple of `step` up to `max`."""
 
     min: int
     max: int
+    step: int = 1
 
     def __str__(self) -> str:
         return f"{self.min}..{self.max}"
@@ -65,7 +66,9 @@ class CaseTemplate:
         """Return the case of this seed, with a size drawn from each range."""
         rng = random.Random(derived_seed(seed, "sizes"))
         sizes = {
-            name: rng.randint(size.min, size.max) if isinstance(size, Range) else size
+            name: rng.randrange(size.min, size.max + 1, size.step)
+            if isinstance(size, Range)
+            else size
             for name, size in self.sizes.items()
         }
         return Case(

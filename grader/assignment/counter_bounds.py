@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from grader.assignment.cases import Range
 from grader.assignment.problem import Problem, named
 from grader.assignment.signature import Signature
 from grader.assignment.toml_locations import KeyPath
@@ -34,7 +35,7 @@ class CounterBounds:
     `special` are bounds of one language, which replace the general ones.
     """
 
-    sizes: Mapping[str, int | float]
+    sizes: Mapping[str, int | float | Range]
     most: Mapping[FigureName, float]
     special: Mapping[Language, Mapping[FigureName, float]] = field(default_factory=dict)
 

@@ -20,24 +20,15 @@ from collections.abc import Iterator, Sequence
 
 from grader.assignment.calibration import REFERENCE, BenchmarkFigure, Calibration
 from grader.assignment.model import Assignment, Kernel
+from grader.gpu.models import common
 from grader.text.numbers import three_digits
-from grader.timing.decision import Tier
+from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Language
 
 HANDOUT = "README.md"
 BEGIN, END = "<!-- tiers: generated -->", "<!-- end -->"
 BEGIN_FIGURES = "<!-- performance: generated -->"
-# Common GPUs of each architecture that a spec may name.
-_CARDS = {
-    "sm_75": "T4, RTX 20",
-    "sm_80": "A100",
-    "sm_86": "A10, RTX 30",
-    "sm_89": "L4, RTX 40",
-    "sm_90": "H100, H200",
-    "sm_100": "B200",
-    "sm_120": "RTX 50",
-}
-_HEAD = ("kernel", "language", "GPU", "points, at how many times torch's speed")
+_HEAD = ("kernel", "language", "GPU")
 _FIGURES_HEAD = ("kernel", "language", "torch", "solution", "rate", "times torch")
 
 
@@ -45,8 +36,20 @@ def with_tiers(text: str, assignment: Assignment) -> str:
     """Return the handout's text with a new table of tiers."""
     timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
     rows = [(kernel.title, *row) for kernel in timed for row in _rows(kernel)]
-    table = "\n".join(_table(assignment, _HEAD, rows)) if timed else "Speed is not scored."
+    head = *_HEAD, _points_head(assignment, timed)
+    table = "\n".join(_table(assignment, head, rows)) if timed else "Speed is not scored."
     return _with(text, BEGIN, table)
+
+
+def _points_head(assignment: Assignment, timed: Sequence[Kernel]) -> str:
+    """Return what the last column counts: times torch, or also a share of the roofline."""
+    plain = "points, at how many times torch's speed"
+    groups = [group for k in timed for group in (k.tiers.default, *k.tiers.on.values())]
+    if not any(tier.roof for group in groups for tiers in group.values() for tier in tiers):
+        return plain
+    counted = any(benchmark.flops for benchmark in assignment.benchmarks)
+    roof = "the GPU's arithmetic peak" if counted else "a copy's bandwidth"
+    return f"{plain}, or which share of {roof}"
 
 
 def with_figures(text: str, assignment: Assignment, measured: Sequence[Calibration]) -> str:
@@ -105,29 +108,38 @@ def _table(
 
 def _rows(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
     """Yield languages, GPU and tiers: first the default tiers, then those of single GPUs."""
-    most = kernel.points[CheckName.PERFORMANCE]
+    most, tiers = kernel.points[CheckName.PERFORMANCE], kernel.tiers
     groups: dict[tuple[tuple[str, tuple[Tier, ...]], ...], list[Language]] = {}
     for language in kernel.files:
-        special = [(gpu, t[language]) for gpu, t in kernel.tiers.on.items() if language in t]
-        key = ("", kernel.tiers.default[language]), *special
+        special = [(gpu, t[language]) for gpu, t in tiers.on.items() if language in t]
+        key = ("", tiers.default[language]), *special
         groups.setdefault(key, []).append(language)
     for asked, languages in groups.items():
         spoken = ", ".join(language.phrase for language in languages)
-        for name, tiers in asked:
-            yield spoken, _gpu(name, alone=len(asked) == 1), _worth(tiers, most)
+        names = [name for name, _ in asked]
+        for name, of_gpu in asked:
+            yield spoken, _gpu(name, names), _worth(of_gpu, most, tiers.scale)
 
 
-def _gpu(name: str, *, alone: bool) -> str:
+def _gpu(name: str, names: Sequence[str]) -> str:
+    """Return the GPUs of a row, without those that `names`, the rows together, name themselves."""
     if not name:
-        return "any" if alone else "any other"
-    return _CARDS.get(name, name)
+        return "any other" if len(names) > 1 else "any"
+    return ", ".join(card for card in common(name) if card == name or card not in names) or name
 
 
-def _worth(tiers: Sequence[Tier], most: float) -> str:
+def _worth(tiers: Sequence[Tier], most: float, scale: Scale) -> str:
     if not tiers:
         return "shown, not scored"
-    worth = ", ".join(f"{tier.share * most:.4g} at {tier.speedup:g}" for tier in tiers)
+    worth = ", ".join(f"{tier.share * most:.4g} at {_asked(tier)}" for tier in tiers)
+    if scale is Scale.LINEAR and len(tiers) > 1:
+        worth += "; in between, points in proportion"
     if tiers[0].accepted:
         return worth
     accepted = next(tier for tier in tiers if tier.accepted)
-    return f"{worth}; accepted from {accepted.speedup:g}"
+    return f"{worth}; accepted from {_asked(accepted)}"
+
+
+def _asked(tier: Tier) -> str:
+    roof = "" if tier.roof is None else f" or {100 * tier.roof:.3g} %"
+    return f"{tier.speedup:g}{roof}"

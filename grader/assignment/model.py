@@ -13,7 +13,8 @@ from grader.assignment.cases import DEFAULT_VALUES, Case, CaseTemplate, derived_
 from grader.assignment.counter_bounds import CounterBounds
 from grader.assignment.expression import Expression
 from grader.assignment.signature import Signature
-from grader.timing.decision import Tier
+from grader.gpu.models import most_specific
+from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 ORACLE_FILE = "oracle.py"
@@ -37,7 +38,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of one submission; times are wall-clock seconds."""
+    """The limits of one submission; times are seconds of its own (`grader.sandbox.own_time`)."""
 
     build_s: float = 60.0
     load_s: float = 20.0
@@ -62,16 +63,19 @@ class Rules:
 class Tiers:
     """The tiers of one kernel by language, slowest first.
 
-    `on` replaces them on a GPU architecture ("sm_75"); with an empty tuple, the speedup
-    is shown there but not scored.
+    `on` replaces them on a GPU model ("H100") or architecture ("sm_75"), the most specific one
+    that has the language; with an empty tuple, the speedup is shown there but not scored.
     """
 
     default: Mapping[Language, tuple[Tier, ...]] = field(default_factory=dict)
     on: Mapping[str, Mapping[Language, tuple[Tier, ...]]] = field(default_factory=dict)
+    scale: Scale = Scale.STEPS
 
-    def of(self, language: Language, architecture: str) -> tuple[Tier, ...]:
-        """Return the tiers on a GPU architecture; () if nothing is scored there."""
-        return self.on.get(architecture, {}).get(language, self.default.get(language, ()))
+    def of(self, language: Language, gpu: str, architecture: str) -> tuple[Tier, ...]:
+        """Return the tiers on a GPU, by its name and architecture; () if nothing is scored."""
+        keys = most_specific(self.on, gpu, architecture)
+        groups = [*(self.on[key] for key in keys), self.default]
+        return next((group[language] for group in groups if language in group), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +127,8 @@ class Assignment:
     """One assignment; `folder` holds its spec and its oracle.
 
     `program` is the student's main.cu, graded like a kernel with a single check;
-    None if the assignment asks for no program.
+    None if the assignment asks for no program. `hidden_elsewhere` is the number of hidden cases
+    that this copy of the spec leaves out: the course's own grader has them.
     """
 
     name: str
@@ -136,6 +141,13 @@ class Assignment:
     cases: tuple[CaseTemplate, ...]
     benchmarks: tuple[Benchmark, ...] = ()
     program: Kernel | None = None
+    hidden_elsewhere: int = 0
+
+    @property
+    def hidden_cases(self) -> int:
+        """The number of cases whose sizes and values a student does not see."""
+        here = sum(case.visibility is not Visibility.VISIBLE for case in self.cases)
+        return here + self.hidden_elsewhere
 
     @property
     def parts(self) -> tuple[Kernel, ...]:

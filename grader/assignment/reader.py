@@ -34,7 +34,7 @@ from grader.assignment.schema import schema_problems
 from grader.assignment.signature import Signature
 from grader.assignment.validate import meaning_problems
 from grader.errors import SpecError, not_utf8
-from grader.timing.decision import Tier
+from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 if sys.version_info >= (3, 11):
@@ -133,6 +133,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         cases=tuple(template for case in data["cases"] for template in _templates(case)),
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
         program=_program(data["program"]) if "program" in data else None,
+        hidden_elsewhere=data.get("hidden_cases", 0),
     )
 
 
@@ -155,6 +156,7 @@ def _tiers(data: Mapping[str, Any]) -> Tiers:
     return Tiers(
         default=_by_language(data),
         on={name: _by_language(tiers) for name, tiers in data.get("on", {}).items()},
+        scale=Scale(data.get("scale", Scale.STEPS)),
     )
 
 
@@ -168,6 +170,7 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
             by_language[language] = tuple(
                 Tier(
                     speedup=float(tier["speedup"]),
+                    roof=float(tier["roof"]) if "roof" in tier else None,
                     share=float(tier["share"]),
                     accepted=place >= (marked[0] if marked else 0),
                 )
@@ -193,7 +196,8 @@ def _counters(data: Mapping[str, Any]) -> CounterBounds:
         return {name: float(table[name]) for name in FIGURES if name in table}
 
     special = {one: bounds(data[one.value]) for one in Language if one.value in data}
-    return CounterBounds(sizes=dict(data["sizes"]), most=bounds(data), special=special)
+    (sizes,) = case_sizes(data["sizes"])
+    return CounterBounds(sizes=sizes, most=bounds(data), special=special)
 
 
 def _program(data: Mapping[str, Any]) -> Kernel:

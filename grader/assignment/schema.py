@@ -155,9 +155,10 @@ def _nearest_branch(error: Any) -> Iterator[Problem]:
             for inner in inners:
                 yield from _problems(inner)
             return
+    lists = any(branch.get("type") == "array" for branch in error.validator_value)
     yield Problem(
         tuple(error.absolute_path),
-        f"is {_shown(error.instance)}, must be a number, a list of numbers, "
+        f"is {_shown(error.instance)}, must be a number, {'a list of numbers, ' * lists}"
         "or { min = …, max = … }",
     )
 

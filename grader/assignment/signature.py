@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from grader.assignment.expression import Expression
+from grader.gpu.models import Arithmetic
 from grader.vocabulary import Language, Memory, Role
 
 
@@ -125,6 +126,21 @@ class Signature:
     def scalars(self) -> tuple[Argument, ...]:
         """The scalar arguments, in order."""
         return tuple(argument for argument in self.arguments if not argument.is_array)
+
+    @property
+    def in_host_memory(self) -> bool:
+        """True if an array lies in host memory."""
+        return any(array.memory is Memory.HOST for array in self.arrays)
+
+    def arithmetic(self, language: Language) -> Arithmetic | None:
+        """Return the type in which a kernel computes, if it has a peak on GPUs that is known.
+
+        That is "float32" if all arrays are, and "float16" if all are float16 or bfloat16.
+        """
+        words = {self.element_type(array, language).word for array in self.arrays}
+        if words == {"float32"}:
+            return "float32"
+        return "float16" if words <= {"float16", "bfloat16"} else None
 
     @property
     def outputs(self) -> tuple[Argument, ...]:

@@ -115,6 +115,9 @@ def _range_problems(bounds: Table, at: KeyPath) -> Iterator[Problem]:
         yield Problem(at, f"has min = {bounds['min']} above max = {bounds['max']}")
     elif bounds["min"] == bounds["max"]:
         yield Problem(at, f"is a range of one value: write {at[-1]} = {bounds['min']}")
+    elif beyond := (bounds["max"] - bounds["min"]) % bounds.get("step", 1):
+        reached = bounds["max"] - beyond
+        yield Problem(at, f"never reaches max = {bounds['max']}: write max = {reached}")
 
 
 def _list_problems(case: Table, at: KeyPath) -> Iterator[Problem]:

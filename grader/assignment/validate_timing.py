@@ -1,7 +1,8 @@
 """Rules beyond the JSON Schema for tiers and `[[benchmarks]]`.
 
-Points for performance need a benchmark, and tiers in every language. A better tier must
-earn more than a worse one, and the best one everything.
+Points for performance need a benchmark, and tiers in every language. A better tier must ask for
+more and earn more than a worse one, and the best one everything. A share of the roofline needs
+arrays in the GPU's memory and a peak that is known.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from grader.assignment.problem import Problem
 from grader.assignment.signature import Signature
 from grader.assignment.toml_locations import KeyPath
 from grader.assignment.validate_cases import language_problems, size_problems, used_languages
+from grader.gpu.models import ARCHITECTURE, MODELS, as_written
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language, Role
 
@@ -27,7 +29,7 @@ ELEMENT_SIZE = "size"
 def timing_problems(data: Table, signature: Signature) -> Iterator[Problem]:
     """Yield the problems of tiers and benchmarks."""
     for index, kernel in enumerate(data["kernels"]):
-        yield from _kernel_problems(kernel, ("kernels", index), data)
+        yield from _kernel_problems(kernel, ("kernels", index), data, signature)
     for index, benchmark in enumerate(data.get("benchmarks", ())):
         yield from language_problems(benchmark, used_languages(data), ("benchmarks", index))
         yield from _benchmark_problems(benchmark, ("benchmarks", index), signature)
@@ -38,7 +40,9 @@ def timing_problems(data: Table, signature: Signature) -> Iterator[Problem]:
         )
 
 
-def _kernel_problems(kernel: Table, at: KeyPath, data: Table) -> Iterator[Problem]:
+def _kernel_problems(
+    kernel: Table, at: KeyPath, data: Table, signature: Signature
+) -> Iterator[Problem]:
     tiers = kernel.get("tiers", {})
     scored = "performance" in kernel["points"]
     if scored and "benchmarks" not in data:
@@ -48,6 +52,13 @@ def _kernel_problems(kernel: Table, at: KeyPath, data: Table) -> Iterator[Proble
             yield Problem((*at, "tiers", language), "is missing: there are points for performance")
     if tiers and not scored:
         yield Problem((*at, "tiers"), "earn nothing: add `points` for performance")
+    for name in tiers.get("on", {}):
+        if name not in MODELS and not ARCHITECTURE.fullmatch(name):
+            meant = did_you_mean(as_written(name), MODELS)
+            yield Problem(
+                (*at, "tiers", "on", name),
+                f"is no known GPU{meant or ': write a model, as H100, or its architecture, sm_90'}",
+            )
     groups = {(*at, "tiers"): tiers} | {
         (*at, "tiers", "on", name): group for name, group in tiers.get("on", {}).items()
     }
@@ -58,6 +69,26 @@ def _kernel_problems(kernel: Table, at: KeyPath, data: Table) -> Iterator[Proble
                     (*place, language), f"is for {language}, but the kernel has no such file"
                 )
             yield from _tier_problems(group[language], (*place, language))
+            lacking = _no_roof(Language(language), data, signature)
+            for position, tier in enumerate(group[language]):
+                if "roof" in tier and lacking:
+                    yield Problem((*place, language, position, "roof"), lacking)
+
+
+def _no_roof(language: Language, data: Table, signature: Signature) -> str:
+    """Return why kernels in a language have no roofline; "" if they have one."""
+    if signature.in_host_memory:
+        return "needs arrays in the GPU's memory, and one is in host memory: leave it out"
+    counted = any(
+        "flops" in benchmark and language in benchmark.get("languages", list(Language))
+        for benchmark in data.get("benchmarks", ())
+    )
+    if counted and signature.arithmetic(language) is None:
+        return (
+            "needs a known peak for `flops` of the benchmarks: arrays all in float32, or all in "
+            "float16 or bfloat16. Leave out one of the two"
+        )
+    return ""
 
 
 def _tier_problems(tiers: list[Table], at: KeyPath) -> Iterator[Problem]:
@@ -66,6 +97,12 @@ def _tier_problems(tiers: list[Table], at: KeyPath) -> Iterator[Problem]:
             yield Problem(
                 (*at, position, "speedup"),
                 f"is {better['speedup']}, but the tier before it has {worse['speedup']}: "
+                "write the tiers from slow to fast",
+            )
+        if {"roof"} <= better.keys() & worse.keys() and better["roof"] <= worse["roof"]:
+            yield Problem(
+                (*at, position, "roof"),
+                f"is {better['roof']}, but the tier before it has {worse['roof']}: "
                 "write the tiers from slow to fast",
             )
         if better["share"] <= worse["share"]:

@@ -16,7 +16,8 @@ class Built:
     """Something that a worker can run: a shared library, or a Python file.
 
     `flags` are notes for staff about its text; with `torch_allowed` host code may compute
-    outputs. `compiled` holds the kernels that its workers on
+    outputs. `launch_limits` are settings of the emulation's runtime that say what the course's GPU
+    can launch. `compiled` holds the kernels that its workers on
     a GPU have compiled so far.
     """
 
@@ -28,6 +29,7 @@ class Built:
     evidence: BuildEvidence
     flags: tuple[str, ...] = ()
     torch_allowed: bool = False
+    launch_limits: str = ""
     compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
 
 

@@ -31,6 +31,7 @@ from grader.system.cache import cached_folder, content_key
 from grader.system.retry import retry_start
 
 LIBRARY = "kernel.so"
+_OUTPUT = "compiler.txt"  # what the compiler printed, beside its product
 _TRAMPOLINE = "trampoline"
 # A kernel's library has some 100 KiB; no kernel needs an array of gigabytes in it.
 _FILE_MIB = 256
@@ -105,7 +106,7 @@ def compile_sources(
     `file` is the student's, whose lines the diagnostics name. A failed compilation is a value.
     Raises GraderError only if the compiler cannot be started.
     """
-    key = content_key(compiler.key, *(part for pair in sources.items() for part in pair))
+    key = content_key(compiler.key, _OUTPUT, *(part for pair in sources.items() for part in pair))
     ended: list[spawn.Ended] = []
 
     def make(folder: Path) -> None:
@@ -113,14 +114,17 @@ def compile_sources(
         ended.append(retry_start(lambda: _run_once(compiler, sources, source, output, wall_s)))
         if not ended[0].ok:
             raise _FailedError
+        (folder / _OUTPUT).write_text(ended[0].output, encoding="utf-8")
 
     try:
-        library = cached_folder(compiler.kind, key, make) / product
+        folder = cached_folder(compiler.kind, key, make)
+        library = folder / product
+        output = (folder / _OUTPUT).read_text(encoding="utf-8")
     except _FailedError:
-        library = None
+        library, output = None, ended[0].output
     return Compiled(
         library=library,
-        evidence=_evidence(compiler, ended[0] if ended else None, file, sources.get(file, "")),
+        evidence=_evidence(compiler, output, not ended, file, sources.get(file, "")),
         ended=ended[0] if library is None else None,
     )
 
@@ -136,6 +140,8 @@ def _run_once(
     """
     for _ in range(_REFUSALS):
         ended = _compile_once(compiler, sources, source, output, wall_s)
+        if ended.waited:  # perhaps for a slow disk
+            ended = _compile_once(compiler, sources, source, output, wall_s)
         if not _says_refused(ended):
             return ended
         empty = _compile_once(compiler, dict.fromkeys(sources, ""), source, None, wall_s)
@@ -176,16 +182,14 @@ def _compile_once(
         return ended
 
 
-def _evidence(compiler: Compiler, ended: spawn.Ended | None, file: str, text: str) -> BuildEvidence:
-    if ended is None:
-        return BuildEvidence(tool=compiler.name, cached=True)
-    found = diagnostics.parse(ended.output, file, text)
+def _evidence(compiler: Compiler, output: str, cached: bool, file: str, text: str) -> BuildEvidence:
+    found = diagnostics.parse(output, file, text)
     return BuildEvidence(
         tool=compiler.name,
-        cached=False,
+        cached=cached,
         diagnostics=found[: diagnostics.SHOWN],
         diagnostics_total=len(found),
-        output=ended.output,
+        output=output,
     )
 
 
@@ -196,7 +200,7 @@ def failure(compiled: Compiled, message: str, hint: str = "") -> Rejected:
     match compiled.ended.end:
         case spawn.End.TIME_LIMIT:
             verdict = Verdict.TIME_LIMIT
-            message, hint = f"compiling took longer than {compiled.ended.wall_s:.0f} s", ""
+            message, hint = f"compiling took longer than {compiled.ended.limit_s:.0f} s", ""
         case spawn.End.MEMORY_LIMIT:
             verdict = Verdict.MEMORY_LIMIT
             message, hint = "the compiler exceeded its memory limit", ""

@@ -56,6 +56,7 @@ _EDG = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d{1,9})\):\s+"
     r"(?P<kind>catastrophic error|error|warning)(?:\s+#[\w-]+)?:\s+(?P<text>.*)$"
 )
+_INFORMATION = re.compile(r"(?:ptxas|nvlink) info\b")  # resources, with `-Xptxas=-v`
 _TOOL = re.compile(
     r"^(?P<file>ptxas|nvlink|collect2|ld|/\S*/ld|nvcc|cc1plus|g\+\+)(?:\s+|:\s*)"
     r"(?P<kind>fatal|error|warning)?\s*:?\s*(?P<text>.*)$"
@@ -93,6 +94,8 @@ def advice(message: str) -> str:
 def _messages(output: str, student_file: str) -> Iterator[Diagnostic]:
     seen: set[tuple[int | None, str]] = set()
     for line in output.splitlines():
+        if _INFORMATION.match(line):
+            continue
         match = _GCC.match(line) or _EDG.match(line) or _TOOL.match(line)
         if match is None or not match["text"]:
             continue

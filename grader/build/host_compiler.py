@@ -36,10 +36,10 @@ _FORBIDDEN_ON_A_GPU = frozenset(
 )
 
 
-def prepare(source: SourceFile) -> str | Rejected:
-    """Return the file's text rewritten for g++, or why it cannot run on a CPU."""
+def prepare(source: SourceFile, *, mark_locals: bool = False) -> str | Rejected:
+    """Return the file's text rewritten for g++ (`cuda_cpp.rewrite`), or why it cannot run here."""
     try:
-        rewritten = cuda_cpp.rewrite(source.text, file=source.path)
+        rewritten = cuda_cpp.rewrite(source.text, file=source.path, mark_locals=mark_locals)
     except cuda_cpp.TooComplicatedError as error:
         return Rejected(
             verdict=Verdict.COMPILE_ERROR,

@@ -13,6 +13,7 @@ from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.build.entry_mismatch import entry_problem, kernel_entry
 from grader.build.host_compiler import host_compiler, prepare, reject_disabled_checks
+from grader.build.launch_limits import launch_limits
 from grader.build.libc_overrides import overridden_names
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.python_source import build_python
@@ -86,7 +87,10 @@ def build_on_cpu(
         gate = pool.submit(compile_with, nvcc_gate(nvcc), source.text) if nvcc else None
         prepared = prepare(source)
         emulated = prepared if isinstance(prepared, Rejected) else on_cpu(cxx, prepared)
-        return decide_with_nvcc(emulated, gate.result() if gate else None, source.path)
+        decided = decide_with_nvcc(emulated, gate.result() if gate else None, source.path)
+    if not isinstance(decided, Built):
+        return decided
+    return replace(decided, launch_limits=launch_limits(gate.result() if gate else None))
 
 
 def decide_with_nvcc(
@@ -141,12 +145,17 @@ class Checked:
     text: str
 
 
-def build_checked(assignment: Assignment, source: SourceFile) -> Checked | Rejected:
-    """Build a CUDA C++ file for the CPU with every memory access checked."""
+def build_checked(
+    assignment: Assignment, source: SourceFile, *, mark_locals: bool = False
+) -> Checked | Rejected:
+    """Build a CUDA C++ file for the CPU with every memory access checked.
+
+    With `mark_locals`, reads of local variables without a value are found, too.
+    """
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing_tool("g++", "memory accesses cannot be checked on this machine's CPU")
-    prepared = prepare(source)
+    prepared = prepare(source, mark_locals=mark_locals)
     if isinstance(prepared, Rejected):
         return prepared
     compile_with = partial(_compile, assignment, source, Device.CPU)

@@ -18,10 +18,14 @@ _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--thr
 
 
 def nvcc_gate(nvcc: Tool) -> Compiler:
-    """Return the compiler that only tests whether nvcc accepts a file for the course's GPU."""
+    """Return the compiler that only tests whether nvcc accepts a file for the course's GPU.
+
+    It prints what each kernel uses of that GPU (`grader.build.ptxas`).
+    """
     # Linked, too: the linkers' verdict on an object that g++'s linker refuses.
     links = toolchain.nvcc_link_flags(nvcc)
-    flags = ("-std=c++17", "-shared", f"-arch={course_target().name}", "-Xcompiler=-fPIC", *links)
+    target = f"-arch={course_target().name}"
+    flags = ("-std=c++17", "-shared", target, "-Xcompiler=-fPIC", "-Xptxas=-v", *links)
     return _compiler(nvcc, "nvcc-gate", flags)
 
 

@@ -21,6 +21,7 @@ from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Built, Rejected
 from grader.checks.common.diagnosis import Diagnosis
 from grader.gpu.nvml import Gpu
+from grader.judge.time_budget import TimeBudget
 from grader.report.evidence import Evidence
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
@@ -56,7 +57,8 @@ class CheckOutcome(Generic[E]):
     `share` is the part of the points that is won, None for all or nothing. `wall_s` is None for the
     time of the check's `run`. If a check has several
     outcomes, each has a `label` for its line and a `weight` in the points. `host_wrote` tells later
-    checks that host code wrote results into an output; it is in no report.
+    checks that host code wrote results into an output; it is in no report. `elsewhere` marks cases
+    that another grader runs: their points are pending, and say nothing about this run.
     """
 
     diagnosis: Diagnosis
@@ -67,6 +69,7 @@ class CheckOutcome(Generic[E]):
     weight: int = 1
     visibility: Visibility = Visibility.VISIBLE
     host_wrote: bool = False
+    elsewhere: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -102,8 +105,8 @@ class CheckContext(Protocol):
     """The grading as a check sees it: one kernel file and everything needed to check it.
 
     `gpu` is None where the CPU grades, `cores` the number of cores of the whole grading, and
-    `public_seed` the seed of visible cases. The student's
-    program may run with one of `kernels`, which are in CUDA C++, in order.
+    `public_seed` the seed of visible cases. The student's program may run with one of `kernels`,
+    which are in CUDA C++, in order. `budget` is the time of the whole submission.
     """
 
     assignment: Assignment
@@ -113,6 +116,7 @@ class CheckContext(Protocol):
     cores: int
     public_seed: int
     kernels: Sequence[KernelFile]
+    budget: TimeBudget
 
     @property
     def built(self) -> Built:

@@ -36,6 +36,8 @@ def _formats() -> list[str]:
 )
 @click.option(
     "--output",
+    "--out",
+    "output",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the result here; the file is complete and valid at every moment.",
@@ -125,6 +127,8 @@ def ci(form: str, level: str, rate_limit: int | None, window_h: float, **argumen
 )
 @click.option(
     "--output",
+    "--out",
+    "output",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the result here. Default: standard output.",
 )

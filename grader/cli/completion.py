@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from grader.assignment import catalogue
 from grader.assignment.model import Assignment
@@ -25,6 +26,14 @@ def assignments(context: click.Context, parameter: click.Parameter, begun: str) 
     taken = set(given) if isinstance(given, tuple) else set()
     names = [folder.name for folder in _folders()]
     return [name for name in names if name.startswith(begun) and name not in taken]
+
+
+def assignments_and_files(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Return the assignments that start with `begun`; if none does, let the shell find files."""
+    names = assignments(context, parameter, begun)
+    return [CompletionItem(name) for name in names] or [CompletionItem(begun, type="file")]
 
 
 def kernels(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:

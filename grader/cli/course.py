@@ -17,6 +17,8 @@ from grader.errors import ExitCode
 @options.assignments
 @click.option(
     "--out",
+    "--output",
+    "out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
     help="The folder for reports. Submissions with a current report are not graded again.",
@@ -88,6 +90,8 @@ def batch(**arguments: Any) -> None:
 @click.argument("second", type=click.Path(path_type=Path, exists=True), metavar="GPU.json")
 @click.option(
     "--output",
+    "--out",
+    "output",
     type=click.Path(path_type=Path),
     help="Write the merged report here; a folder for two folders. Default: standard output.",
 )
@@ -109,6 +113,8 @@ def merge(first: Path, second: Path, output: Path | None) -> None:
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
     "--output",
+    "--out",
+    "output",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     help="The page to write.",

@@ -16,7 +16,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 import grader
 from grader.assignment.generated import REFERENCES
@@ -24,6 +23,7 @@ from grader.cli import completion, course, options
 from grader.cli.ci import ci, report
 from grader.cli.new import new
 from grader.cli.release import release
+from grader.cli.run import run
 from grader.errors import ExitCode, GraderError
 from grader.system.signals import terminable
 from grader.vocabulary import CheckName, Language
@@ -38,13 +38,18 @@ def cli() -> None:
 
 
 @cli.command()
-@options.assignments
+@click.argument(
+    "assignments",
+    nargs=-1,
+    metavar="[ASSIGNMENT|FILE.cu|FILE.py]...",
+    shell_complete=completion.assignments_and_files,
+)
 @click.option(
     "--from",
     "source",
     type=click.Path(path_type=Path),
-    help="The submission: a folder (or zip or tar) with a folder per assignment, or one "
-    "assignment's files. Default: this folder, or student_template/ in the course repository.",
+    help="The submission: a folder (or zip or tar) with a folder per assignment, one assignment's "
+    "files, or one file. Default: this folder, or student_template/ in the course repository.",
 )
 @options.device
 @options.kernels
@@ -60,8 +65,16 @@ def cli() -> None:
 @click.option(
     "--json",
     "json_path",
-    type=click.Path(path_type=Path),
-    help="Write the report here: a file, or a folder for several assignments.",
+    type=click.Path(),
+    help="Write the report here: a file, or a folder (FOLDER/).",
+)
+@click.option("--first", is_flag=True, help="Stop at the first check that fails.")
+@click.option("--watch", is_flag=True, help="At each save, grade what has changed.")
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(),
+    help="Write a page with figures for a browser here: a file, or a folder (FOLDER/).",
 )
 def local(**arguments: Any) -> None:
     """Grade a submission on this machine.
@@ -69,8 +82,13 @@ def local(**arguments: Any) -> None:
     \b
     grade local silu                       the stubs or files in this folder
     grade local silu --from ~/homework     a submission elsewhere
+    grade local v2_tiled.cu                one file
     grade local silu --language triton     one language only
+    grade local gemm --first --watch       up to the first failure, at each save
+    grade local silu --html silu.html      with figures, for a browser
     grade local --json reports/            every assignment with submitted files
+
+    Ctrl-C prints what has been graded.
     """
     from grader.commands.local import Request, grade_local
 
@@ -168,9 +186,9 @@ def verify(**arguments: Any) -> None:
 
     Exit code 0 if everything is as expected, else 1.
     """
-    from grader.commands.verify.run import verify as run
+    from grader.commands.verify.run import verify as prove
 
-    sys.exit(run(**arguments))
+    sys.exit(prove(**arguments))
 
 
 @cli.command()
@@ -220,24 +238,22 @@ def profile(
 
 
 @cli.command("list")
-def list_assignments() -> None:
-    """List the assignments with their kernels, files and points.
+@click.argument("assignment", required=False, shell_complete=completion.assignments)
+def list_assignments(assignment: str | None) -> None:
+    """List the assignments, or the kernels, points, cases and tiers of one.
 
     \b
     grade list                             assignments of the course that holds this folder
+    grade list silu                        one of them
     GRADE_ASSIGNMENTS=… grade list         assignments of another course
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("assignment", "kernel", "files", "points"):
-        table.add_column(column, justify="right" if column == "points" else "left")
+    from grader.commands.listing import list_all, list_one
     from grader.grading.selection import chosen_assignments
 
-    for assignment in chosen_assignments(()):
-        for position, kernel in enumerate(assignment.parts):
-            name = assignment.name if position == 0 else ""
-            files = "  ".join(kernel.files.values())
-            table.add_row(name, kernel.name, files, f"{kernel.max_score:g}")
-    Console().print(table)
+    if assignment is None:
+        list_all(chosen_assignments(()), Console())
+    else:
+        list_one(chosen_assignments((assignment,))[0], Console())
 
 
 @cli.command()
@@ -254,7 +270,7 @@ def doctor() -> None:
     sys.exit(examine())
 
 
-for _command in (ci, report, new, release, *course.COMMANDS):
+for _command in (ci, report, new, release, run, *course.COMMANDS):
     cli.add_command(_command)
 
 

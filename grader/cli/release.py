@@ -25,6 +25,8 @@ _NEXT = "unpack it; its README.md says how to set it up"
 @options.assignments
 @click.option(
     "--output",
+    "--out",
+    "output",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     help="The archive: FILE.zip, FILE.tar or FILE.tar.gz.",

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from grader.assignment.model import Assignment
-from grader.errors import ExitCode, UsageError
+from grader.commands.output import write_text
+from grader.commands.watch import Change, changes
+from grader.errors import ExitCode, GraderError, UsageError
 from grader.gpu.nvml import Gpu
 from grader.grading.internal_error import as_grader_error
-from grader.grading.selection import (
-    check_kernels,
-    chosen_assignments,
-    chosen_device,
-    default_source,
-)
+from grader.grading.selection import Selected, chosen_device, selected, where_to_go
 from grader.judge.python_server import PythonServer
 from grader.report.model import Report, write_report
 from grader.report.verdict import Verdict
-from grader.submission.reader import Submission, read_submission
 from grader.vocabulary import CheckName, Device, Language
 
 if TYPE_CHECKING:
-    from grader.grading.plan import Options  # imported later: see `grade_local`
+    # Imported where they are used, while the Python server imports torch and triton: that takes
+    # longest of all.
+    from grader.grading.plan import Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The command line of `grade local`."""
+    """The command line of `grade local`: `assignments` may have source files among them."""
 
     assignments: tuple[str, ...]
     source: Path | None
@@ -41,85 +38,159 @@ class Request:
     languages: tuple[str, ...]
     checks: tuple[str, ...]
     seed: int
-    json_path: Path | None
+    json_path: Path | str | None  # a str for a folder, which ends in a slash
+    first: bool = False
+    watch: bool = False
+    html_path: Path | str | None = None
+
+    def selected(self) -> list[Selected]:
+        """Return what to grade, as the files are now."""
+        return selected(self.assignments, self.source, self.kernels, map(Language, self.languages))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where reports and pages go: a file or a folder each, None for nowhere."""
+
+    json: Path | None
+    html: Path | None
 
 
 def grade_local(request: Request) -> int:
     """Grade, print the reports, and return the exit code."""
-    source = request.source or default_source()
-    assignments = chosen_assignments(request.assignments)
-    submissions = [(a, read_submission(source, a)) for a in assignments]
-    if not request.assignments:
-        submissions = [(a, s) for a, s in submissions if s.files]
-        if not submissions:
-            known = ", ".join(assignment.name for assignment in assignments)
-            raise UsageError(
-                f"there is no submission in {source}",
-                tip=f"name its folder with --from, or an assignment: {known}",
-            )
-    check_kernels(request.kernels, [a for a, _ in submissions])
-    _check_json(request.json_path, len(submissions))
+    chosen = request.selected()
+    places = _Places(
+        json=_place("--json", request.json_path, len(chosen)),
+        html=_place("--html", request.html_path, len(chosen)),
+    )
     gpu = chosen_device(request.device)
-    with ExitStack() as undo:
+    with contextlib.ExitStack() as undo:
         server = None
-        wanted = not request.languages or Language.TRITON in request.languages
-        if wanted and any(path.endswith(".py") for _, s in submissions for path in s.files):
-            # It imports torch and triton, which takes longest, while this process imports the rest.
+        if any(map(_needs_server, chosen)):
             server = PythonServer(Device.CPU if gpu is None else Device.CUDA)
             undo.callback(server.close)
-        return _grade_all(request, submissions, gpu, server)
+        return _grade(request, chosen, gpu, places, server)
 
 
-def _grade_all(
+def _needs_server(one: Selected) -> bool:
+    wanted = not one.languages or Language.TRITON in one.languages
+    return wanted and any(path.endswith(".py") for path in one.submission.files)
+
+
+def _grade(
     request: Request,
-    submissions: Sequence[tuple[Assignment, Submission]],
+    chosen: list[Selected],
     gpu: Gpu | None,
+    places: _Places,
     server: PythonServer | None,
 ) -> ExitCode:
     from grader.grading.plan import Options
 
     options = Options(
         gpu=gpu,
-        kernels=frozenset(request.kernels),
-        languages=frozenset(map(Language, request.languages)),
         checks=frozenset(map(CheckName, request.checks)),
         public_seed=request.seed,
         secret_seed=request.seed,
+        first=request.first,
     )
+    if request.watch:
+        return _watch(request, chosen, options, places, server)
+    exit_code = _grade_all(chosen, options, places, server)
+    if exit_code is not ExitCode.COMPLETE and request.source is None:
+        _say_where_to_go(chosen)
+    return exit_code
+
+
+def _grade_all(
+    chosen: Sequence[Selected],
+    options: Options,
+    places: _Places,
+    server: PythonServer | None,
+) -> ExitCode:
     exit_code = ExitCode.COMPLETE
     failures = []
-    for assignment, submission in submissions:
+    for one in chosen:
         try:
-            report = _grade_and_show(assignment, submission, options, server, request.json_path)
+            report = _grade_and_show(one, options, places, server)
         except BrokenPipeError:
             raise  # the reader has closed the output
         except Exception as error:
             failures.append(as_grader_error(error))  # grade the other assignments
         else:
             exit_code = max(exit_code, _exit_code(report))
+        if options.first and (failures or exit_code is not ExitCode.COMPLETE):
+            break
     if failures:
         raise failures[0]
     return exit_code
 
 
 def _grade_and_show(
-    assignment: Assignment,
-    submission: Submission,
-    options: Options,
-    server: PythonServer | None,
-    json_path: Path | None,
+    one: Selected, options: Options, places: _Places, server: PythonServer | None
 ) -> Report:
-    from grader.formats.terminal import print_report
+    """Grade, print and store one report; after Ctrl-C that of the checks that have finished."""
+    from grader.grading.partial import ended
     from grader.grading.pipeline import grade
     from grader.grading.progress import progress_on
 
-    with progress_on(Console(stderr=True)) as progress:
-        report = grade(assignment, submission, options, progress, server)
-    print_report(report, Console())
-    if json_path is not None:
-        folder = json_path.is_dir()
-        write_report(report, json_path / f"{assignment.name}.json" if folder else json_path)
+    options = replace(options, kernels=one.kernels, languages=one.languages)
+    reports: list[Report] = []
+    try:
+        with progress_on(Console(stderr=True), log=False) as progress:
+            report = grade(
+                one.assignment, one.submission, options, progress, server, on_report=reports.append
+            )
+    except KeyboardInterrupt:
+        if reports and any(kernel.checks for kernel in reports[-1].kernels):
+            _show(ended(reports[-1], "not graded: interrupted"), one, places)
+        raise
+    _show(report, one, places)
     return report
+
+
+def _show(report: Report, one: Selected, places: _Places) -> None:
+    from grader.formats.registry import HTML
+    from grader.formats.terminal import print_report
+
+    print_report(report, Console(), paths=one.paths)
+    if places.json is not None:
+        write_report(report, _file(places.json, f"{report.assignment}.json"))
+    if places.html is not None:
+        tip = "free space or choose another place with --html"
+        write_text(_file(places.html, f"{report.assignment}.html"), HTML.file(report), tip=tip)
+
+
+def _watch(
+    request: Request,
+    chosen: list[Selected],
+    options: Options,
+    places: _Places,
+    server: PythonServer | None,
+) -> ExitCode:
+    """Grade, and grade what changes at each save, until Ctrl-C; the exit code is the last one."""
+    console, errors = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
+    exit_code = ExitCode.COMPLETE
+    again = changes(request.selected, chosen)
+    now: Sequence[Selected] = chosen
+    while True:
+        try:
+            exit_code = _grade_all(now, options, places, server)
+        except GraderError as error:  # a save may fix it
+            exit_code = error.exit_code
+            errors.print(f"error: {error.message}", markup=False)
+        console.print("watching: save a file to grade it again, Ctrl-C ends", style="dim")
+        try:
+            change: Change = next(again)
+        except KeyboardInterrupt:
+            return exit_code
+        now = change.selected
+        if console.is_terminal:
+            console.clear()
+        console.print(f"saved: {', '.join(change.paths)}", style="dim", highlight=False)
+
+
+def _file(path: Path, name: str) -> Path:
+    return path / name if path.is_dir() else path
 
 
 def _exit_code(report: Report) -> ExitCode:
@@ -129,19 +200,31 @@ def _exit_code(report: Report) -> ExitCode:
     return ExitCode.of(complete=report.verdict.earns_points and complete)
 
 
-def _check_json(path: Path | None, count: int) -> None:
-    """Make the folder for several reports; raise UsageError if reports cannot be written.
+def _say_where_to_go(chosen: Sequence[Selected]) -> None:
+    """Outside the course, and without a file: say where the stubs are."""
+    advice = where_to_go()
+    if advice and not any(one.submission.files for one in chosen):
+        tip = f"there is no file to grade here; {advice}, or name your folder with --from"
+        Console(stderr=True, soft_wrap=True, highlight=False).print(tip, markup=False)
 
-    Runs before grading, so that no work is lost.
+
+def _place(option: str, path: Path | str | None, count: int) -> Path | None:
+    """Return the path of an option; make the folder for several reports or a path ending in "/".
+
+    Raises UsageError if reports cannot be written, before the grading: no work is lost.
     """
     if path is None:
-        return
-    if count > 1 and not path.is_dir():
-        if path.exists() or path.suffix:
+        return None
+    target = Path(path)
+    if str(path).endswith("/") or (count > 1 and not target.is_dir()):
+        if (target.exists() and not target.is_dir()) or (target.suffix and count > 1):
             raise UsageError(
-                f"--json {path} is one file, but there are {count} assignments",
+                f"{option} {path} is one file, but there are {count} assignments"
+                if count > 1
+                else f"{option} {path} is a file, not a folder",
                 tip="name a folder",
             )
-        path.mkdir(parents=True)
-    elif not path.is_dir() and not path.absolute().parent.is_dir():
-        raise UsageError(f"--json: there is no folder {path.parent}", tip="make it first")
+        target.mkdir(parents=True, exist_ok=True)
+    elif not target.is_dir() and not target.absolute().parent.is_dir():
+        raise UsageError(f"{option}: there is no folder {target.parent}", tip="make it first")
+    return target

@@ -28,6 +28,7 @@ from grader.report.evidence import (
 )
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
+from grader.text.numbers import grid_index
 
 MOST_DIAGNOSTICS = 10
 MOST_WARNINGS = 3  # if the check is accepted
@@ -103,10 +104,11 @@ def _build(page: Page, evidence: BuildEvidence, check: CheckResult) -> None:
 
 def _diagnostic(page: Page, found: Diagnostic) -> None:
     numbers = (found.line, found.column) if found.line is not None else ()
-    place = ":".join([found.file, *(str(number) for number in numbers if number is not None)])
-    first, *more = found.message.removeprefix(f"{place}: ").strip("\r\n").splitlines() or [""]
+    place = "".join(f":{number}" for number in numbers if number is not None)
+    message = found.message.removeprefix(f"{found.file}{place}: ").strip("\r\n")
+    first, *more = message.splitlines() or [""]
     severity = (f"{found.severity}: ", _style(found.severity))
-    page.sentence((f"{place}: ", "bold"), severity, first, indent=INDENT)
+    page.finding(found.file, place, severity, first, indent=INDENT)
     if more:
         page.quote("\n".join(more), indent=INDENT + 2, head=6)
 
@@ -122,9 +124,9 @@ def _memory(
     findings = evidence.findings[: MOST_FINDINGS if failed else MOST_WARNINGS]
     for found in findings:
         severity = (f"{found.severity}: ", _style(found.severity))
-        place = found.file if found.line is None else f"{found.file}:{found.line}"
+        place = "" if found.line is None else f":{found.line}"
         what = f"{_kind(found)}: {_finding_text(found)}"
-        page.sentence((f"{place}: ", "bold"), severity, what, indent=INDENT, most=4)
+        page.finding(found.file, place, severity, what, indent=INDENT, most=4)
         deduplicator.hint(found.hint, indent=INDENT + 2)
     left_out = max(evidence.findings_total, len(evidence.findings)) - len(findings)
     if left_out > 0:
@@ -163,11 +165,10 @@ def _kind(found: Finding) -> str:
 
 def _finding_text(found: Finding) -> str:
     """Return message, access, buffer, place in the grid and count, without repetition."""
-    block = "program" if found.file.endswith(".py") else "block"  # Triton's term
     grid = [
         f"kernel {found.kernel}" if found.kernel is not None else "",
-        f"{block} {_xyz(found.block)}" if found.block is not None else "",
-        f"thread {_xyz(found.thread)}" if found.thread is not None else "",
+        _block(found),
+        f"thread {grid_index(found.thread)}" if found.thread is not None else "",
     ]
     other_line = f"line {found.other_line}" if found.other_line is not None else ""
     parts = [
@@ -203,6 +204,13 @@ def _buffer(found: Finding) -> str:
     return _unless_in_message(found, f"{name}[{found.element}]")
 
 
-def _xyz(value: tuple[int, int, int]) -> str:
-    x, y, z = value
-    return str(x) if y == z == 0 else f"({x},{y},{z})"
+def _block(found: Finding) -> str:
+    if found.block is None:
+        return ""
+    if not found.file.endswith(".py"):
+        return f"block {grid_index(found.block)}"
+    # Triton's term. The message, which knows the grid, names it as `tl.program_id(0)` does.
+    if re.search(r"\bprogram [\d(]", found.message):
+        return ""
+    one_axis = not any(found.block[1:])
+    return f"program {found.block[0] if one_axis else grid_index(found.block)}"

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from rich.console import Console
 
+from grader.formats.page import PLATFORM_WIDTH
 from grader.formats.terminal import print_report
 from grader.report.model import Report, json_text
 
@@ -58,5 +59,5 @@ class OutputFormat:
 def terminal_text(report: Report, *, staff: bool) -> str:
     """Return the report as a terminal shows it; without `staff`, hidden cases stay hidden."""
     file = io.StringIO()
-    print_report(report, Console(file=file), show_hidden=staff)
+    print_report(report, Console(file=file), show_hidden=staff, width=PLATFORM_WIDTH)
     return file.getvalue()

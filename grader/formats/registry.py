@@ -10,6 +10,7 @@ from typing import Any
 from grader.formats.autolab import Autolab
 from grader.formats.github import GitHub
 from grader.formats.gradescope import Gradescope
+from grader.formats.html.output import Html
 from grader.formats.junit import JUnit
 from grader.formats.output_format import Extras, OutputFormat
 from grader.formats.prairielearn import PrairieLearn
@@ -32,8 +33,9 @@ AUTOLAB = Autolab()
 GITHUB = GitHub()
 JUNIT = JUnit()
 JSON = Json()
+HTML = Html()
 _formats: dict[str, OutputFormat] = {
-    form.name: form for form in (GRADESCOPE, PRAIRIELEARN, AUTOLAB, GITHUB, JUNIT, JSON)
+    form.name: form for form in (GRADESCOPE, PRAIRIELEARN, AUTOLAB, GITHUB, JUNIT, JSON, HTML)
 }
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from grader.formats.case_lines import summary_of_hidden
 from grader.formats.details import headline, write_details
-from grader.formats.page import Page
+from grader.formats.page import PLATFORM_WIDTH, Page
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.text.numbers import points
@@ -87,7 +87,7 @@ def label(kernel: KernelResult) -> str:
 
 def visible_text(check: CheckResult) -> str:
     """Return what a student may read about the check."""
-    page = Page(Console(file=io.StringIO()))
+    page = Page(Console(file=io.StringIO()), width=PLATFORM_WIDTH)
     if check.visibility is Visibility.VISIBLE:
         page.sentence(f"{check.verdict.phrase}: {headline(check)}", hanging=0)
         write_details(page, check)

@@ -7,10 +7,13 @@
     wrong answer · 0 / 60 points · …                           the last line: the result
 
 Colour repeats what the words say; nothing is shown by colour, box or symbol alone.
-An accepted check without warnings is one line.
+An accepted check without warnings is one line. In a pipe a finding is one line, too, in the form
+of a compiler: path, line, column, severity, words.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -28,21 +31,28 @@ from grader.vocabulary import CheckName, Device, Visibility
 MOST_LABEL = 32
 
 
-def print_report(report: Report, console: Console, *, show_hidden: bool = True) -> None:
+def print_report(
+    report: Report,
+    console: Console,
+    *,
+    show_hidden: bool = True,
+    width: int | None = None,
+    paths: Mapping[str, str] | None = None,
+) -> None:
     """Print the report.
 
     With `show_hidden=False`, checks that are not visible to students show only their
-    verdict, points, and the number and errors of failed cases.
+    verdict, points, and the number and errors of failed cases. `width` and `paths` are those of
+    `Page`.
     """
-    page = Page(console)
+    page = Page(console, width=width, paths=paths)
     _head(page, report)
     names = [kernel.name for kernel in report.kernels]
     columns = _Columns(page, report)
     for kernel in report.kernels:
-        before = len(page.lines)
-        _kernel(page, kernel, columns, twice=names.count(kernel.name) > 1, show_hidden=show_hidden)
+        twice = names.count(kernel.name) > 1
         # Put a blank line after a kernel with details only.
-        if len(page.lines) - before > 1 + len(kernel.checks):
+        if _kernel(page, kernel, columns, twice=twice, show_hidden=show_hidden):
             page.blank()
     if page.lines[-1].plain:
         page.blank()
@@ -62,7 +72,8 @@ class _Columns:
     """The widths that all rows share."""
 
     def __init__(self, page: Page, report: Report) -> None:
-        checks = [check for kernel in report.kernels for check in kernel.checks]
+        kernels = [kernel for kernel in report.kernels if _absence(kernel) is None]
+        checks = [c for kernel in kernels for c in kernel.checks if not _elsewhere(c)]
         self.label = max((cell_len(_label(page, check)) for check in checks), default=0)
         self.verdict = max((len(check.verdict.phrase) for check in checks), default=0)
         self.points = max((len(_points(check)) for check in checks), default=0)
@@ -70,7 +81,8 @@ class _Columns:
 
 def _kernel(
     page: Page, kernel: KernelResult, columns: _Columns, *, twice: bool, show_hidden: bool
-) -> None:
+) -> bool:
+    """Add the kernel's lines; return whether a check has details."""
     parts = [kernel.name, kernel.language.phrase if kernel.language else "", kernel.file or ""]
     counts = ""
     if twice:
@@ -79,19 +91,52 @@ def _kernel(
     won = f", {_won(kernel)}" if kernel.max_score else ""
     if kernel.pending:
         won += f", {points(kernel.pending)} pending"
-    page.sentence((" · ".join(parts), "bold"), ": ", _verdict(kernel.verdict), f"{won}{counts}")
+    absence = _absence(kernel)
+    why = "" if absence is None else f": {absence.message}"
+    title = (" · ".join(parts), "bold")
+    page.sentence(title, ": ", _verdict(kernel.verdict), f"{won}{counts}{why}")
+    if absence is not None:
+        return False
     deduplicator = Deduplicator(page)
+    detailed = False
+    hidden = next(filter(_elsewhere, kernel.checks), None)
     for check in kernel.checks:
+        if check is hidden:
+            continue
         shown = show_hidden or check.visibility is Visibility.VISIBLE
-        _check(page, check, columns, deduplicator, shown=shown)
+        more = hidden if check.check is CheckName.CORRECTNESS else None
+        _check(page, check, columns, shown=shown, more=more)
+        before = len(page.lines)
+        if shown:
+            write_details(page, check, deduplicator)
+        detailed |= len(page.lines) > before
+    return detailed
+
+
+def _absence(kernel: KernelResult) -> CheckResult | None:
+    """Return the only line of a kernel of which nothing was graded, for one and the same reason."""
+    first, *others = kernel.checks or (None,)
+    if first is None or first.verdict not in (Verdict.NOT_SUBMITTED, Verdict.NOT_MEASURED):
+        return None
+    plain = first.visibility is Visibility.VISIBLE and not (first.hint or first.evidence)
+    alike = (other.message == first.message and other.verdict is first.verdict for other in others)
+    return first if plain and all(alike) else None
+
+
+def _elsewhere(check: CheckResult) -> bool:
+    """True for hidden cases that only the course has: the row of the visible ones shows them."""
+    hidden = check.visibility is Visibility.HIDDEN and check.evidence is None
+    return hidden and check.check is CheckName.CORRECTNESS and check.verdict.pending
 
 
 def _check(
-    page: Page, check: CheckResult, columns: _Columns, deduplicator: Deduplicator, *, shown: bool
+    page: Page, check: CheckResult, columns: _Columns, *, shown: bool, more: CheckResult | None
 ) -> None:
     label = _label(page, check)
     phrase, style = _verdict(check.verdict)
     message = headline(check) if shown else summary_of_hidden(check)
+    if more is not None and more.pending:
+        message += f" · {points(more.pending)} more in hidden cases, graded by the course"
     lead = Text.assemble(
         f"  {label}{' ' * (columns.label - cell_len(label))}  ",
         (phrase, style),
@@ -99,8 +144,6 @@ def _check(
         f"  {_points(check):>{columns.points}}  ",
     )
     page.row(lead, message)
-    if shown:
-        write_details(page, check, deduplicator)
 
 
 def _label(page: Page, check: CheckResult) -> str:
@@ -152,7 +195,7 @@ def _result(page: Page, report: Report, *, show_hidden: bool) -> None:
     if report.pending:
         page.sentence(_pending_note(report))
     if report.filtered:
-        page.sentence("Partial run (--kernel, --check or --language): this is not the whole score.")
+        page.sentence("Only a part of the assignment was graded: this is not the whole score.")
 
 
 def _pending_note(report: Report) -> str:

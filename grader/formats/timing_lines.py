@@ -17,10 +17,16 @@ def write_timing(page: Page, evidence: PerformanceEvidence) -> None:
         page.table(_HEADER, [_row(timing) for timing in evidence.benchmarks], indent=INDENT)
     if evidence.tiers:
         tiers = " · ".join(
-            f"{tier.speedup:g} earns {tier.share:.0%}" + (", reached" if tier.reached else "")
+            f"{tier.speedup:g}"
+            + (f" or {tier.roof:.3g} of the roofline" if tier.roof is not None else "")
+            + f" earns {tier.share:.0%}"
+            + (", reached" if tier.reached else "")
             for tier in evidence.tiers
         )
-        page.sentence(f"tiers, in times torch: {tiers}", indent=INDENT)
+        earned = ""
+        if evidence.scale == "linear" and evidence.share is not None:
+            earned = f"; in proportion between them, here {evidence.share:.0%}"
+        page.sentence(f"tiers, in times torch: {tiers}{earned}", indent=INDENT)
     for flag in evidence.flags:
         page.sentence(f"for staff: {flag}", indent=INDENT)
 
@@ -41,4 +47,5 @@ def rate_and_share(timing: BenchmarkTiming | BenchmarkFigure) -> tuple[str, str]
     rate = f"{three_digits(timing.gb_s)} GB/s"
     if timing.tflop_s is not None:
         rate = f"{three_digits(timing.tflop_s)} TFLOP/s"
-    return rate, "" if timing.roof_share is None else f"{timing.roof_share:.0%}"
+    shares = [share for share in (timing.roof_share, timing.peak_share) if share is not None]
+    return rate, f"{max(shares):.0%}" if shares else ""

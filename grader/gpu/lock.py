@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ TIMEOUT_S = 3600.0
 _POLL_S = 0.1
 
 _held: dict[str, int] = {}
+# A second thread of this process would release the first one's exclusive lock.
+_exclusive = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -48,35 +51,36 @@ def shared_use(uuid: str | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def exclusive_use(uuid: str) -> Iterator[None]:
+def exclusive_use(uuid: str) -> Iterator[bool]:
     """Use the GPU exclusively in the block, which must be inside a block of `shared_use`.
 
+    Yields whether it had to wait for another process. Threads of this process take turns.
     The shared lock is released first, so that two processes that want exclusive use do not
     deadlock; it is taken again at the end.
     """
     descriptor = _held.get(uuid)
     if descriptor is None:  # the lock files cannot be made here
-        yield
+        yield False
         return
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    with _queue(uuid, fcntl.LOCK_EX):
-        _wait(descriptor, fcntl.LOCK_EX, uuid)
-    try:
-        yield
-    finally:
-        _wait(descriptor, fcntl.LOCK_SH, uuid)
+    with _exclusive:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        with _queue(uuid, fcntl.LOCK_EX) as queued:
+            waited = _wait(descriptor, fcntl.LOCK_EX, uuid)
+        try:
+            yield queued or waited
+        finally:
+            _wait(descriptor, fcntl.LOCK_SH, uuid)
 
 
 @contextlib.contextmanager
-def _queue(uuid: str, kind: int) -> Iterator[None]:
-    """Hold the queue's lock in the block; `kind` is LOCK_EX or LOCK_SH."""
+def _queue(uuid: str, kind: int) -> Iterator[bool]:
+    """Hold the queue's lock, LOCK_EX or LOCK_SH; yields whether it had to wait."""
     descriptor = _open(uuid, "queue")
     if descriptor is None:
-        yield
+        yield False
         return
     try:
-        _wait(descriptor, kind, uuid)
-        yield
+        yield _wait(descriptor, kind, uuid)
     finally:
         os.close(descriptor)
 
@@ -94,15 +98,19 @@ def _open(uuid: str, ending: str = "lock") -> int | None:
     return None
 
 
-def _wait(descriptor: int, kind: int, uuid: str) -> None:
+def _wait(descriptor: int, kind: int, uuid: str) -> bool:
+    """Wait for a lock; return whether another process had it."""
     deadline_s = time.monotonic() + TIMEOUT_S
+    waited = False
     while True:
         try:
-            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return waited
         except BlockingIOError:
             if time.monotonic() > deadline_s:
                 raise GraderError(
                     f"another grading has kept the GPU {uuid} for {TIMEOUT_S / 60:.0f} minutes",
                     tip="see which process uses it: nvidia-smi",
                 ) from None
+        waited = True
         time.sleep(_POLL_S)

@@ -55,7 +55,7 @@ def without_forbidden_points(lines: list[CheckResult]) -> list[CheckResult]:
 def build_result(build: Built | Rejected) -> CheckResult:
     """Return the line of the build, which earns no points."""
     if isinstance(build, Built):
-        verdict, message, hint = Verdict.ACCEPTED, f"built with {build.evidence.tool}", ""
+        verdict, message, hint = Verdict.ACCEPTED, build.evidence.tool, ""
     else:
         verdict, message, hint = build.verdict, build.message, build.hint
     line = check_line(CheckName.BUILD, verdict, 0.0, message)

@@ -35,6 +35,7 @@ from grader.grading.identity import spec_hash
 from grader.grading.plan import Options, Plan
 from grader.grading.progress import Step
 from grader.judge.python_server import PythonServer
+from grader.judge.time_budget import TimeBudget
 from grader.protocol.cuda_driver import Driver
 from grader.report.verdict import Verdict
 from grader.sandbox.probe import isolation
@@ -116,6 +117,7 @@ class GradingContext:
         self.assignment_hash = spec_hash(assignment)
         self.builds = Builds(assignment, options, folder, pool)
         self.prestart = Prestart(pool, assignment.limits)
+        self.budget = TimeBudget(assignment.limits, options.gpu.uuid if options.gpu else None)
         self._folder = folder
         # The server that forks Python workers, None until it is needed.
         self.started_server = server
@@ -202,8 +204,10 @@ class GradingContext:
         return check in file.kernel.points and self.options.includes(check)
 
     def _needs_checked_build(self, file: KernelFile) -> bool:
-        """True if the emulation will check memory or rules, or count accesses."""
-        on_cpu = self.options.device is Device.CPU and self._scores(file, CheckName.MEMORY)
+        """True if the emulation will check outputs, memory or rules, or count accesses."""
+        on_cpu = self.options.device is Device.CPU and (
+            self._scores(file, CheckName.CORRECTNESS) or self._scores(file, CheckName.MEMORY)
+        )
         bound = file.kernel.counters is not None and self.options.includes(CheckName.COUNTERS)
         rules = self.options.includes(CheckName.RULES)
         return file.language is Language.CUDA and (on_cpu or bound or rules)
@@ -226,6 +230,7 @@ class FileContext:
         self.device = grading.options.device
         self.cores = grading.cores
         self.public_seed = grading.options.public_seed
+        self.budget = grading.budget
         self.kernels: Sequence[KernelFile] = grading.plan.program_kernels
         self._grading = grading
         self._others = others
@@ -281,7 +286,7 @@ class FileContext:
         """Return the setup of a worker for this build; `private` overrides the transport."""
         from grader.checks.common.case_run import RunSetup
 
-        built = built or self.built
+        built = replace(built or self.built, launch_limits=self.built.launch_limits)
         if self.file.kernel.rules.torch_allowed:
             built = replace(built, torch_allowed=True)
         judge = self._grading.judge
@@ -291,6 +296,7 @@ class FileContext:
             server=self._grading.started_server,
             driver=judge.driver,
             private=not judge.shares if private is None else private,
+            budget=self.budget,
         )
 
     @property

@@ -41,21 +41,26 @@ class FileState:
         self.found.clear()
 
     @property
-    def failed(self) -> bool:
-        """True if a check that has run lost its points, or if the grader failed."""
-        verdicts = [one.verdict for outcomes in self.found.values() for one in outcomes]
-        lost = any(not (verdict.earns_points or verdict.pending) for verdict in verdicts)
-        return lost or self.failure is not None
-
-    @property
     def correct(self) -> bool | None:
         """Whether the cases are right; None if that is unknown or was filtered out."""
         return all_right(self.found.get(CheckName.CORRECTNESS, ()))
 
+    @property
+    def failed(self) -> bool:
+        """True if the build or a check was judged and earns no points, or the grader failed."""
+        verdicts = [outcome.verdict for found in self.found.values() for outcome in found]
+        if isinstance(self.build, Rejected):
+            verdicts.append(self.build.verdict)
+        lost = any(verdict.judged and not verdict.earns_points for verdict in verdicts)
+        return lost or self.failure is not None
+
 
 def all_right(outcomes: Sequence[CheckOutcome[Any]]) -> bool | None:
-    """True if all outcomes earn points; None if there is none, or some are pending."""
-    verdicts = [outcome.verdict for outcome in outcomes]
+    """True if all outcomes earn points; None if there is none, or some are pending.
+
+    Cases that another grader runs do not count.
+    """
+    verdicts = [outcome.verdict for outcome in outcomes if not outcome.elsewhere]
     if not all(verdict.earns_points or verdict.pending for verdict in verdicts):
         return False
     return None if not verdicts or any(verdict.pending for verdict in verdicts) else True

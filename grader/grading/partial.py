@@ -14,20 +14,22 @@ def is_unfinished(report: Report) -> bool:
 
 def out_of_time(report: Report, budget_s: float) -> Report:
     """Return the report of a run that is out of time: the remaining checks are not measured."""
+    return ended(
+        report,
+        f"not graded: the run ended at its limit of {budget_s:g} s",
+        hint="your staff can grade the submission again with more time",
+    )
 
-    def ended(check: CheckResult) -> CheckResult:
-        if not check.waiting:
-            return check
-        return replace(
-            check,
-            message=f"not graded: the run ended at its limit of {budget_s:g} s",
-            hint="your staff can grade the submission again with more time",
-            waiting=False,
-        )
+
+def ended(report: Report, message: str, *, hint: str = "") -> Report:
+    """Return the report with this message for the checks that have not run."""
+
+    def closed(check: CheckResult) -> CheckResult:
+        return replace(check, message=message, hint=hint, waiting=False) if check.waiting else check
 
     return replace(
         report,
         kernels=tuple(
-            replace(kernel, checks=tuple(map(ended, kernel.checks))) for kernel in report.kernels
+            replace(kernel, checks=tuple(map(closed, kernel.checks))) for kernel in report.kernels
         ),
     )

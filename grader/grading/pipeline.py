@@ -30,11 +30,13 @@ from grader.grading.context import FileContext, GradingContext, open_context
 from grader.grading.file_state import FileState
 from grader.grading.identity import identity
 from grader.grading.internal_error import as_grader_error
+from grader.grading.partial import ended
 from grader.grading.plan import Options, Plan, absence_reason, make_plan
 from grader.grading.progress import Progress
 from grader.grading.side_by_side import run_side_by_side
+from grader.grading.source_lines import source_lines
 from grader.judge.python_server import PythonServer
-from grader.report.model import KernelResult, Report
+from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.submission.reader import Submission
 from grader.vocabulary import CheckName, Language
@@ -92,6 +94,8 @@ def grade(
     ):
 
         def run(step: _Step) -> None:
+            if options.first and any(state.failed for state in states):
+                return
             if _run(context, step, progress):
                 shown[step.number] = step.file.state.copy()
                 news.set()
@@ -103,19 +107,25 @@ def grade(
             for cost in Cost
             for number in order
         ]
-        untimed = [step for step in steps if step.cost != Cost.TIMING]
-        timed = [step for step in steps if step.cost == Cost.TIMING]
-        at_once = files_at_once(options.gpu, context.cores)
-        run_side_by_side(untimed, at_once, run, waits_for=_waits_for, on_done=publish)
-        if options.gpu is not None and at_once > 1 and any(map(_may_lack_memory, states)):
-            again = {step.number for step in untimed if step.file.state.failed}
-            for number in again:
-                states[number].reset()
-            alone = [step for step in untimed if step.number in again]
-            run_side_by_side(alone, 1, run, on_done=publish)
-        run_side_by_side(timed, 1, run, on_done=publish)
+        if options.first:
+            steps.sort(key=lambda step: step.number)
+            run_side_by_side(steps, 1, run, on_done=publish)
+        else:
+            untimed = [step for step in steps if step.cost != Cost.TIMING]
+            timed = [step for step in steps if step.cost == Cost.TIMING]
+            at_once = files_at_once(options.gpu, context.cores)
+            run_side_by_side(untimed, at_once, run, waits_for=_waits_for, on_done=publish)
+            if options.gpu is not None and at_once > 1 and any(map(_may_lack_memory, states)):
+                again = {step.number for step in untimed if step.file.state.failed}
+                for number in again:
+                    states[number].reset()
+                alone = [step for step in untimed if step.number in again]
+                run_side_by_side(alone, 1, run, on_done=publish)
+            run_side_by_side(timed, 1, run, on_done=publish)
+        stopped = options.first and any(state.failed for state in states)
         environment = context.environment()
-    return report({**environment, **identity(assignment, submission)}, finished=True)
+    found = report({**environment, **identity(assignment, submission)}, finished=not stopped)
+    return ended(found, "not graded: a check above has failed (--first)") if stopped else found
 
 
 def files_at_once(gpu: Gpu | None, cores: int) -> int:
@@ -218,9 +228,7 @@ def _kernel_results(
     found: list[KernelResult] = []
     for kernel, _ in plan.kernels:
         graded = [
-            score.kernel_result(
-                kernel, state.file.language, results(state, options, finished=finished)
-            )
+            _kernel_result(state, results(state, options, finished=finished))
             for state in states
             if state.file.kernel is kernel
         ]
@@ -228,3 +236,8 @@ def _kernel_results(
             score.not_submitted(kernel, absence_reason(assignment, submission, kernel, options))
         ]
     return found
+
+
+def _kernel_result(state: FileState, checks: Sequence[CheckResult]) -> KernelResult:
+    result = score.kernel_result(state.file.kernel, state.file.language, checks)
+    return replace(result, source_lines=source_lines(state.file.source.text, checks))

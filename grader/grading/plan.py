@@ -22,7 +22,8 @@ class Options:
     """The options of a run. An empty filter includes everything.
 
     `gpu` is the GPU to use, None for the CPU. With `transport` None, memory is shared if a probe
-    shows that this works.
+    shows that this works. With `first`, the run takes kernel by kernel and ends at the first check
+    that fails.
     """
 
     gpu: Gpu | None = None
@@ -32,6 +33,7 @@ class Options:
     public_seed: int = 0
     secret_seed: int = 0
     transport: Transport | None = None
+    first: bool = False
 
     @property
     def device(self) -> Device:

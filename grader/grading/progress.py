@@ -197,6 +197,12 @@ def _text(name: str) -> rich_progress.TextColumn:
     return rich_progress.TextColumn(f"{{task.fields[{name}]}}", markup=False, table_column=column)
 
 
-def progress_on(console: Console) -> Progress:
-    """Return the progress for a console: live lines on an interactive terminal, else a log."""
-    return LiveProgress(console) if console.is_interactive else LogProgress(console)
+def progress_on(console: Console, *, log: bool = True) -> Progress:
+    """Return the progress for a console: live lines on an interactive terminal, else a log.
+
+    With `log=False`, a console that is no terminal shows nothing: a student's command in a pipe
+    prints its result only. Staff's commands take long, and their log says that they still run.
+    """
+    if console.is_interactive:
+        return LiveProgress(console)
+    return LogProgress(console) if log or console.is_terminal else Progress()

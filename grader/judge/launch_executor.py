@@ -87,6 +87,11 @@ class LaunchExecutor:
             self._undo = undo.pop_all()
 
     @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._program.pid
+
+    @property
     def recording(self) -> Path:
         """The recording of the launches so far; removed by `close`."""
         return self._folder / launches.RECORDING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -25,6 +26,21 @@ def parse_records(text: str) -> tuple[dict[str, Any], ...]:
         if isinstance(record, dict):
             records.append(record)
     return tuple(records)
+
+
+def compiled_s(records: Sequence[Mapping[str, Any]], now_s: float) -> float:
+    """Return how long a worker says that it has compiled, until `now_s` on the monotonic clock."""
+    total_s, since_s = 0.0, None
+    for record in records:
+        at_s = record.get("at_s")
+        if not isinstance(at_s, int | float):
+            continue
+        if record.get("record") == "compiling":
+            since_s = at_s
+        elif record.get("record") == "compiled" and since_s is not None:
+            total_s += max(0.0, min(at_s, now_s) - since_s)
+            since_s = None
+    return total_s + (0.0 if since_s is None else max(0.0, now_s - since_s))
 
 
 class Status(Enum):

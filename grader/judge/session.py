@@ -7,6 +7,7 @@ answer. The next case then gets a new session.
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
 import sys
 import time
@@ -21,8 +22,9 @@ from grader.errors import GraderError
 from grader.gpu.target import course_target
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.launch_executor import LaunchExecutor
-from grader.judge.outcome import OF_LIMIT, OF_STATUS, Outcome, Status, parse_records
+from grader.judge.outcome import OF_LIMIT, OF_STATUS, Outcome, Status, compiled_s, parse_records
 from grader.judge.python_server import PythonServer, Request
+from grader.judge.time_budget import TimeBudget
 from grader.protocol import programs, wire
 from grader.protocol.targets import Target
 from grader.sandbox import spawn
@@ -55,7 +57,8 @@ class Session:
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
     Triton submission's autotuners work as outside the grader; else `turn` is the number of their
     first configuration. With `idle`, its launches are left out. `code` is a folder with the code of
-    its launches for a GPU, with which their accesses are counted.
+    its launches for a GPU, with which their accesses are counted. Calls and the load spend from
+    `budget`.
 
     On a GPU a worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
@@ -78,7 +81,11 @@ class Session:
         turn: int = 0,
         code: Path | None = None,
         contributes: bool = False,
+        budget: TimeBudget | None = None,
     ) -> None:
+        self._file = built.file
+        self._language = built.language
+        self._budget = budget
         compiles = built.language is Language.TRITON and built.device is Device.CUDA
         self._compiled = built.compiled
         self._uses_compiled = compiles and not idle
@@ -168,7 +175,7 @@ class Session:
             return [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
         command = quick_start(programs.CUDA_WORKER, file, device)
         if self._tool is None:
-            return [*command, self._host_settings]
+            return [*command, f"{built.launch_limits} {self._host_settings}".strip()]
         return [*command, programs.CONTEXT] if built.device is Device.CUDA else command
 
     def __enter__(self) -> Session:
@@ -313,6 +320,9 @@ class Session:
         wall_s: float,
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
+        budget = self._budget if command in (wire.LOAD, wire.CALL) else None
+        idle_s = math.inf if budget is None else budget.idle_left_s
+        detail = ""
         self._program.drain()
         self._report_from = self._report.total_bytes
         try:
@@ -320,7 +330,18 @@ class Session:
             with contextlib.suppress(BrokenPipeError, ConnectionError):
                 self._channel.send(command, payload, descriptors)
             self._channel.poll_until_readable(wire.POLL_S if command == wire.RUN else 0.0)
-            end = self._program.wait_for(self._channel.fileno(), deadline_s)
+            end = self._program.wait_for(
+                self._channel.fileno(),
+                deadline_s,
+                idle_s=idle_s,
+                beside=() if self._executor is None else (self._executor.pid,),
+                compiled_s=self._compiled_s,
+            )
+            if budget is not None:
+                spent = self._program.spent(self._compiled_s())
+                budget.spend(self._file, spent)
+                if end is spawn.End.TIME_LIMIT and spent.idle_s >= idle_s:
+                    detail = budget.exhaustion
             answer = self._channel.answer() if end is None else None
             if end is None and answer is None:
                 # The socket was closed: the worker is ending, or the submission closed it.
@@ -339,11 +360,20 @@ class Session:
             return self._over(Status.OUTPUT_LIMIT, end, _REPORT_FLOODED)
         if end is spawn.End.FOLDER_LIMIT:
             return self._over(Status.OUTPUT_LIMIT, end, _FOLDER_FILLED)
-        outcome = self._over(OF_LIMIT.get(end, Status.DIED), end)
+        outcome = self._over(OF_LIMIT.get(end, Status.DIED), end, detail)
         assert outcome.ended is not None
         if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
             return replace(outcome, detail=_CHANNEL_CLOSED)
         return outcome
+
+    def _compiled_s(self) -> float:
+        """Return how long the present command has compiled, within its budget for that."""
+        if self._budget is None or self._language is not Language.TRITON:
+            return 0.0
+        return min(
+            compiled_s(self._records(self._report_from), time.monotonic()),
+            self._budget.compile_left_s(self._file),
+        )
 
     def _answered(self, answer: Answer) -> Outcome:
         status = OF_STATUS.get(answer.status)

@@ -15,6 +15,8 @@ from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility
 
 Origin = Literal["judge", "worker", "compiler"]
+# The part of the roofline that bounds all benchmarks: the copy bandwidth or the arithmetic peak.
+RoofKind = Literal["copy", "peak", "mixed"]
 
 
 class Evidence:
@@ -52,12 +54,32 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorMap:
+    """Where an output is wrong: a picture of at most 64 × 64 cells.
+
+    The output is laid out as a matrix of `rows` × `columns` elements: a matrix as it is, a longer
+    shape with its last dimension as columns, and a vector in rows of `columns` elements. A cell
+    stands for `cell_rows` × `cell_columns` elements. `cells` has a string for each row of cells:
+    `.` all right, `x` at least one wrong, `-` at least one wrong and none of the wrong ones
+    written, a space for no element.
+    """
+
+    output: str
+    shape: tuple[int, ...]
+    rows: int
+    columns: int
+    cell_rows: int
+    cell_columns: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
     """The result of one case.
 
     `mismatched` of `elements` are outside the tolerance, the first few of them in `mismatches`.
     `pattern` describes the error, if it has a pattern. `max_error` is the largest absolute
-    difference (None if it is not finite).
+    difference (None if it is not finite). Of the wrong cases one has an `error_map`.
     """
 
     name: str
@@ -72,6 +94,7 @@ class CaseResult:
     pattern: str | None = None
     max_error: float | None = None
     wall_s: float = 0.0
+    error_map: ErrorMap | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +136,9 @@ class Finding:
     An `error` costs points. A `warning` is a fault that no GPU tool confirms, or code that may be
     correct. `line` is None if unknown; `other_line` is the other access of a race. `block` and
     `thread` are those of the first of `count` occurrences (a Triton program is a block). `element`
-    is the index in `buffer`, negative before its first element.
+    is the index in `buffer`, negative before its first element, and `elements` the buffer's length.
+    `other_…` are the other access of a race; without `other_block` it is in the same block. A block
+    has `block_size` threads.
     """
 
     kind: FindingKind
@@ -132,6 +157,30 @@ class Finding:
     access_bytes: int | None = None
     count: int = 1
     tool: str
+    space: Literal["global", "shared"] | None = None
+    elements: int | None = None
+    block_size: tuple[int, int, int] | None = None
+    other_block: tuple[int, int, int] | None = None
+    other_thread: tuple[int, int, int] | None = None
+    other_access: Literal["read", "write", "atomic"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writers:
+    """Which thread wrote which element of an output, for one small case.
+
+    `cells` has a string for each row of `columns` elements: of each element "BLOCK.THREAD" of its
+    last writer, both numbered x fastest, or "-" if nothing wrote it, with spaces between.
+    """
+
+    kernel: str
+    array: str
+    case: str
+    grid: tuple[int, int, int]
+    block_size: tuple[int, int, int]
+    elements: int
+    columns: int
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +207,7 @@ class MemoryEvidence(Evidence):
     findings_total: int
     output: str = ""
     origin: Origin = "worker"
+    writers: tuple[Writers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +216,8 @@ class BenchmarkTiming:
 
     `speedups` are the ratios of the rounds: the baseline's time divided by the submission's. The
     true median lies between `low` and `high` with a confidence of 95 %. `roof_share` is the rate
-    divided by the copy bandwidth of device memory; None if an array is in host memory.
+    divided by the copy bandwidth of device memory; None if an array is in host memory. `peak_share`
+    is the operations' rate divided by the arithmetic peak; None if one of the two is unknown.
     """
 
     name: str
@@ -185,13 +236,17 @@ class BenchmarkTiming:
     gb_s: float
     tflop_s: float | None
     roof_share: float | None
+    peak_share: float | None = None
+    baseline_rounds_us: tuple[float, ...] = ()
+    submission_rounds_us: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierShown:
-    """One tier of the kernel on this GPU."""
+    """One tier of the kernel on this GPU: the speedup, or instead the share of the roofline."""
 
     speedup: float
+    roof: float | None = None
     share: float
     accepted: bool
     reached: bool
@@ -201,6 +256,10 @@ class TierShown:
 class PerformanceEvidence(Evidence):
     """The speedup relative to torch: the geometric mean over the benchmarks.
 
+    `roof` is the same for the share of the roofline: None if an array is in host memory, or if the
+    peak of the arithmetic is unknown. `share` is that of the points: None if they are not scored;
+    `reached_by` is the figure that reaches the best tier: None if none is reached.
+
     `flags` are for staff and change no verdict, for example a rate above the data sheet's, or other
     processes on the GPU.
     """
@@ -209,8 +268,16 @@ class PerformanceEvidence(Evidence):
     speedup: float | None
     low: float | None
     high: float | None
+    roof: float | None = None
+    roof_low: float | None = None
+    roof_high: float | None = None
+    roof_kind: RoofKind | None = None
     tiers: tuple[TierShown, ...]
+    scale: Literal["steps", "linear"] = "steps"
+    share: float | None = None
+    reached_by: Literal["torch", "roof"] | None = None
     roof_gb_s: float | None
+    peak_tflop_s: float | None = None
     sm_mhz: int | None
     memory_mhz: int | None
     temperature_c: int | None
@@ -258,6 +325,26 @@ class CounterLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WarpAccess:
+    """One request of a warp, the most expensive one of its line.
+
+    `lanes` has for each of 32 lanes the byte that it accesses first, None if it takes no part.
+    Bytes are counted from the start of the first sector in global memory, from the start of the
+    block's memory in shared memory.
+    """
+
+    file: str
+    line: int | None
+    kernel: str
+    space: Literal["global", "shared"]
+    access: Literal["load", "store", "atomic"]
+    access_bytes: int
+    lanes: tuple[int | None, ...]
+    transactions: int
+    least: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountersEvidence(Evidence):
     """The memory accesses of one call: the worst lines first, at most ten.
 
@@ -272,6 +359,7 @@ class CountersEvidence(Evidence):
     lines: tuple[CounterLine, ...]
     lines_total: int
     origin: Origin = "worker"
+    warps: tuple[WarpAccess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,8 @@ class KernelResult:
     """One kernel in one language, or a kernel that was not handed in (no language).
 
     If both languages were handed in, there is a result for each, and `counted` marks the better
-    one, whose points count.
+    one, whose points count. `source_lines` are the lines of the file that evidence names, with
+    their surroundings, by number.
     """
 
     name: str
@@ -75,6 +76,7 @@ class KernelResult:
     max_score: float
     pending: float
     checks: tuple[CheckResult, ...] = ()
+    source_lines: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

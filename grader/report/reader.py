@@ -152,16 +152,19 @@ def _decode_value(kind: Any, value: Any) -> Any:
 
 
 def _evidence_class(value: dict[str, Any]) -> type[Evidence]:
-    """Return the class of evidence with exactly these keys, as evidence does not name its type."""
+    """Return the class of evidence with these keys, as evidence does not name its type.
+
+    A report of an earlier version lacks the keys that were added since; they have defaults.
+    """
     # The class without slots that a slotted dataclass is made from may still exist; it comes first.
     by_keys = {
         frozenset(getattr(kind, "__dataclass_fields__", ())): kind
         for kind in Evidence.__subclasses__()
     }
-    try:
-        return by_keys[frozenset(value)]
-    except KeyError:
+    lacking = {len(keys - value.keys()): keys for keys in by_keys if keys >= value.keys()}
+    if not lacking:
         raise UsageError(
             f"no check has evidence with the keys {', '.join(value)}",
             tip="read the report where the check that wrote it is installed",
-        ) from None
+        )
+    return by_keys[lacking[min(lacking)]]

@@ -1,8 +1,8 @@
 """A running untrusted program: watch its limits, end it, and report how it ended.
 
 A program ends by itself (exit code or signal), or the judge ends it for a reason that is a
-verdict: time, output, memory or processes. A pidfd reports its end, never end-of-file: a
-grandchild can hold a pipe open for ever.
+verdict: time (`sandbox.own_time`), output, memory or processes. A pidfd reports its end, never
+end-of-file: a grandchild can hold a pipe open for ever.
 
 When it has ended, all its descendants are killed too: its process group, while the dead leader
 still holds the group's number; processes that moved into another session, by
@@ -12,17 +12,19 @@ still holds the group's number; processes that moved into another session, by
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
 from grader.sandbox import scratch_dir
 from grader.sandbox.capture import Capture
+from grader.sandbox.own_time import SAMPLE_S, OwnTime, Spent
 from grader.sandbox.policy import Confinement, Layers, confinement
 from grader.system import process_tree
 
@@ -89,13 +91,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a program ended. `signal` is a number: real-time signals have no name."""
+    """How a program ended. `signal` is a number: real-time signals have no name.
+
+    `limit_s` limited its own time, which may be far less than `wall_s`. `waited` is true if it used
+    up this limit mostly idle, so that the machine may be the cause.
+    """
 
     end: End
     exit_code: int | None
     signal: int | None
     output: str
     wall_s: float
+    limit_s: float = math.inf
+    waited: bool = False
 
     @property
     def ok(self) -> bool:
@@ -118,14 +126,29 @@ class Program:
     _baseline_mib: float = 0.0
     _granted_mib: float = 0.0
     _next_folder_check_s: float = 0.0
+    _time: OwnTime = field(init=False)
+    _limit_s: float = math.inf
 
-    def wait_for(self, channel: int | None, deadline_s: float) -> End | None:
+    def wait_for(
+        self,
+        channel: int | None,
+        deadline_s: float,
+        *,
+        idle_s: float = math.inf,
+        beside: Sequence[int] = (),
+        compiled_s: Callable[[], float] = lambda: 0.0,
+    ) -> End | None:
         """Wait until `channel` is readable and return None, or return how the program ended.
 
-        `deadline_s` is on the monotonic clock. The channel is checked first: an answer counts
-        even if the program has died since.
+        `deadline_s` is on the monotonic clock, for a program that never queues for a processor:
+        its own time counts (`own_time`), and no more than `idle_s` of idle time. The processes
+        `beside` work for it, and of its time `compiled_s` has another budget. The channel is
+        checked first: an answer counts even if the program has died since.
         """
-        check_s = time.monotonic() + _POLL_S
+        self._time = clock = OwnTime(lambda: [*self._members(), *beside])
+        now = time.monotonic()
+        self._limit_s = limit_s = deadline_s - now
+        check_s, sample_s = now + _POLL_S, now + SAMPLE_S
         with selectors.DefaultSelector() as selector:
             selector.register(self.pidfd, selectors.EVENT_READ)
             for capture in self._captures():
@@ -134,7 +157,7 @@ class Program:
                 selector.register(channel, selectors.EVENT_READ)
             while True:
                 now = time.monotonic()
-                wait_s = max(0.0, min(deadline_s, check_s) - now)
+                wait_s = max(0.0, min(deadline_s, sample_s, check_s) - now)
                 ready = {key.fd for key, _ in selector.select(wait_s)}
                 for capture in self._captures():
                     if capture.descriptor in ready and not capture.drain():
@@ -148,8 +171,12 @@ class Program:
                     killed = death is End.SIGNALED and self._ran_out_of_memory
                     return End.MEMORY_LIMIT if killed else death
                 now = time.monotonic()
-                if now >= deadline_s:
-                    return End.TIME_LIMIT
+                if now >= min(deadline_s, sample_s):
+                    spent = clock.sample(compiled_s())
+                    left_s = min(spent.left_s(limit_s), idle_s - spent.idle_s)
+                    if left_s <= 0:
+                        return End.TIME_LIMIT
+                    deadline_s, sample_s = now + left_s, now + SAMPLE_S
                 if now >= check_s:
                     over = self._over_limit()
                     if over is not None:
@@ -179,7 +206,16 @@ class Program:
     @property
     def processes(self) -> int:
         """The number of processes of the program."""
-        return len(process_tree.members(self.pid))
+        return len(self._members())
+
+    def _members(self) -> list[int]:
+        return process_tree.members(self.pid)
+
+    def spent(self, compiled_s: float = 0.0) -> Spent:
+        """Return how it has spent its time since the last wait began; see `wait_for`."""
+        if self._time.wall_s < SAMPLE_S:  # too short to be measured
+            return Spent(wall_s=self._time.wall_s, processor_s=self._time.wall_s)
+        return self._time.sample(compiled_s)
 
     def _usage(self) -> process_tree.Usage:
         return process_tree.usage(self.pid, granted_mib=self._granted_mib)
@@ -216,6 +252,8 @@ class Program:
 
     def finish(self, end: End) -> Ended:
         """Kill whatever still runs, collect the last output and return how the program ended."""
+        limit_s = self._limit_s
+        waited = end is End.TIME_LIMIT and self._time.spent.waited(limit_s)
         if end is End.TIME_LIMIT and self.limits.report_s and self.pidfd >= 0:
             self._let_tool_report()
         self.kill()
@@ -228,6 +266,8 @@ class Program:
             signal=self._died.si_status if by_itself and not exited else None,
             output=self.output.text(),
             wall_s=time.monotonic() - self.started_s,
+            limit_s=limit_s,
+            waited=waited,
         )
 
     def _let_tool_report(self) -> None:

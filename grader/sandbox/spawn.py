@@ -123,7 +123,7 @@ def run(
     gpu: bool = False,
     layers: Layers | None = None,
 ) -> Ended:
-    """Run `argv` until it ends or reaches a limit; see `spawn`."""
+    """Run `argv` until it ends or reaches a limit, `wall_s` of its own time; see `spawn`."""
     limits = limits or Limits()
     program = spawn(
         argv,

@@ -15,7 +15,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from grader.assignment.generated import TEMPLATES
@@ -50,10 +50,12 @@ class Submission:
     `others` are the names of other files, one of which may be a misnamed wanted file. If no wanted
     file was found, they include paths of deeper files with a wanted name. `shown_as` replaces the
     path in messages if the reader does not know the path; the advice is then to hand in again.
+    `folder` is where the files were found, None for an archive.
     """
 
     source: Path
     files: Mapping[str, SourceFile]
+    folder: Path | None = None
     others: tuple[str, ...] = ()
     shown_as: str = ""
 
@@ -91,9 +93,11 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
     """
     wanted = [file for kernel in assignment.parts for file in kernel.files.values()]
     others: tuple[str, ...] = ()
+    folder: Path | None = None
     try:
         if source.is_dir():
-            found, others = _from_folder(source, assignment.name, wanted)
+            found, others, inner = _from_folder(source, assignment.name, wanted)
+            folder = source / inner
         elif source.exists():
             found, others = _from_archive(source, assignment.name, wanted)
         else:
@@ -101,51 +105,80 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
     except (PermissionError, ValueError) as error:  # a zero byte in a path is a ValueError
         words = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot read the submission {source}: {words}") from error
-    return Submission(source=source, files={file.path: file for file in found}, others=others)
+    files = {file.path: file for file in found}
+    return Submission(source=source, files=files, folder=folder, others=others)
+
+
+def read_file(file: Path, path: str, assignment: Assignment) -> Submission:
+    """Read one file as the assignment's `path`, and the other files that it names from its folder.
+
+    Raises UsageError if the file does not exist or its folder cannot be read.
+    """
+    wanted = [other for kernel in assignment.parts for other in kernel.files.values()]
+    try:
+        base = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
+    try:
+        source = _read(base, file.name)
+        others = [_read(base, other) for other in wanted if other != path]
+    finally:
+        os.close(base)
+    if source is None:
+        raise UsageError(f"there is no file {file}", tip="name a source file, or a folder")
+    files = {other.path: other for other in others if other is not None}
+    files[path] = replace(source, path=path)
+    return Submission(source=file, files=files, folder=file.parent)
 
 
 def _from_folder(
     source: Path, name: str, wanted: list[str]
-) -> tuple[list[SourceFile], tuple[str, ...]]:
+) -> tuple[list[SourceFile], tuple[str, ...], str]:
+    """Return the files, the names of others, and the folder of the files below `source`."""
     with contextlib.ExitStack() as stack:
         base = os.open(source, os.O_RDONLY | os.O_DIRECTORY)
         stack.callback(os.close, base)
         others: tuple[str, ...] = ()
-        for folder in (base, *_inner_folders(base, stack)):
-            found, names = _read_wanted(folder, name, wanted, stack)
+        for folder, inner in ((base, ""), *_inner_folders(base, stack)):
+            found, names, own = _read_wanted(folder, name, wanted, stack)
             if found:
-                return found, names
+                return found, names, f"{inner}{own}"
             others += names
-        return [], (*others, *_deeper(base, wanted))
+        return [], (*others, *_deeper(base, wanted)), ""
 
 
-def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[int]:
-    """Open the folders below `base` that may hold the files: the template, or the only folder."""
+def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[tuple[int, str]]:
+    """Open the folders below `base` that may hold the files: the template, or the only folder.
+
+    Yields each with its path below `base`, which ends in a slash.
+    """
     with contextlib.suppress(OSError):
-        yield _opened(TEMPLATES, base, stack)
+        yield _opened(TEMPLATES, base, stack), f"{TEMPLATES}/"
     with contextlib.suppress(OSError):
-        only = _opened(_only_folder(base), base, stack)
-        yield only
-        yield _opened(TEMPLATES, only, stack)
+        name = _only_folder(base)
+        only = _opened(name, base, stack)
+        yield only, f"{name}/"
+        yield _opened(TEMPLATES, only, stack), f"{name}/{TEMPLATES}/"
 
 
 def _read_wanted(
     base: int, name: str, wanted: list[str], stack: contextlib.ExitStack
-) -> tuple[list[SourceFile], tuple[str, ...]]:
+) -> tuple[list[SourceFile], tuple[str, ...], str]:
     """Read the wanted files from the assignment's folder in `base`, or from `base` itself.
 
-    Returns them, and the names of the other files in that folder.
+    Returns them, the names of the other files in that folder, and its name ("" for `base`).
     """
+    own = ""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         kind = _kind(os.lstat(name, dir_fd=base))
         if kind == "a symbolic link":
             # The link is not followed; each wanted file is a problem.
-            return [_unfit(path, f"{name}/ is {kind}, not a folder") for path in wanted], ()
+            return [_unfit(path, f"{name}/ is {kind}, not a folder") for path in wanted], (), own
         if kind == "a directory":
-            base = _opened(name, base, stack)
+            base, own = _opened(name, base, stack), name
     found = [file for path in wanted if (file := _read(base, path)) is not None]
     names = sorted(os.listdir(base))[:_MOST_NAMES]  # noqa: PTH208 # a descriptor
-    return found, tuple(n for n in names if n not in wanted)
+    return found, tuple(n for n in names if n not in wanted), own
 
 
 def _opened(folder: str, base: int, stack: contextlib.ExitStack) -> int:

@@ -34,6 +34,7 @@ _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 # A chain of processes that fork faster than they are killed must not hold the judge for ever.
 _KILL_S = 10.0
+_TICKS = os.sysconf("SC_CLK_TCK")  # in a second, of /proc/PID/stat
 
 _lock = threading.Lock()
 _started: set[int] = set()
@@ -223,6 +224,32 @@ def exact_memory_mib(pid: int, *, granted_mib: float = 0.0) -> float:
         for member in members(pid)
     ]
     return _total_mib(sizes, granted_mib)
+
+
+def processor_s(pids: Sequence[int]) -> float:
+    """Return the processor time of processes and of the children that they have waited for."""
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            # A process chooses its own name, in parentheses: the figures follow the last one.
+            fields = (
+                Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            )
+            ticks += sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
+    return ticks / _TICKS
+
+
+def queued_s(pids: Sequence[int]) -> dict[int, float]:
+    """Return how long each thread of the processes has waited for a processor, by thread id.
+
+    The figures are empty where the kernel does not keep them (no CONFIG_SCHED_INFO).
+    """
+    found: dict[int, float] = {}
+    for pid in pids:
+        for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            with contextlib.suppress(OSError, IndexError):
+                found[int(file.parent.name)] = int(file.read_text().split()[1]) / 1e9
+    return found
 
 
 def _total_mib(sizes_kib: Sequence[tuple[int, int]], granted_mib: float) -> float:

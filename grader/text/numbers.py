@@ -11,3 +11,8 @@ def three_digits(figure: float) -> str:
 def points(value: float) -> str:
     """Return a number of points without trailing zeros."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def grid_index(xyz: tuple[int, int, int]) -> str:
+    """Return the index of a block or thread, always with its three parts: "(16,15,0)"."""
+    return "({},{},{})".format(*xyz)

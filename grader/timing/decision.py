@@ -1,4 +1,4 @@
-"""Decide from an estimate which speedup tier is reached, and whether that is certain.
+"""Decide from estimates which tier is reached, and whether that is certain.
 
                 tier                      the interval excludes the tier: decided
 ──────[───•───]──┼─────────────────────
@@ -6,12 +6,17 @@
 ──────────[──•───┼──]──────────────────   the median is within NOISE: undecided, tier granted
 
 ───[─•───────────┼───────────────]─────   the interval is too wide: measure again
+
+A tier may ask for a speedup over torch or, instead, for a share of the roofline. Each has an
+estimate of its own, and the better standing of the two counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, IntEnum
+from itertools import pairwise
 
 from grader.timing.estimate import Estimate
 
@@ -22,57 +27,148 @@ WIDTH = 0.01
 FAR_WIDTH = 0.015
 
 
+class Criterion(str, Enum):
+    """What a figure is relative to: torch's time, or the roofline."""
+
+    TORCH = "torch"
+    ROOF = "roof"
+
+
+class Scale(str, Enum):
+    """How the share of the points follows from the tiers: by the best one, or interpolated."""
+
+    STEPS = "steps"
+    LINEAR = "linear"
+
+
+Found = Mapping[Criterion, Estimate]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tier:
-    """A speedup that earns `share` of the points, 0 < share ≤ 1.
+    """A speedup, or instead a share of the roofline, that earns `share` of the points.
 
-    A kernel that reaches a tier with `accepted` is accepted; a kernel that reaches only other
-    tiers is too slow.
+    0 < share ≤ 1. A kernel that reaches a tier with `accepted` is accepted; a kernel that reaches
+    only other tiers is too slow. With `roof` None only the speedup counts.
     """
 
     speedup: float
+    roof: float | None = None
     share: float
     accepted: bool = True
+
+    @property
+    def asked(self) -> dict[Criterion, float]:
+        """The least figure by criterion; one of them is enough."""
+        roof = {} if self.roof is None else {Criterion.ROOF: self.roof}
+        return {Criterion.TORCH: self.speedup, **roof}
+
+
+class _Standing(IntEnum):
+    MISSED = 0
+    OPEN = 1  # the interval holds the tier, and the median is further away than NOISE
+    NEAR = 2
+    REACHED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Which tier is reached.
+    """Which tier is reached, `by` which criterion.
 
     `tier` is the best one reached, None if none is; `undecided` is a tier inside the interval. If
-    the interval is `too_wide`, there is no verdict. Otherwise, and without an `undecided` tier,
-    repeating the measurement would change the decision in at most 5 % of cases.
+    the interval is `too_wide`, there is no verdict, and `by` says whose interval. Otherwise, and
+    without an `undecided` tier, repeating the measurement would change the decision in at most 5 %
+    of cases.
     """
 
     tier: Tier | None
     undecided: Tier | None = None
     too_wide: bool = False
+    by: Criterion = Criterion.TORCH
 
 
-def decide(found: Estimate, tiers: Sequence[Tier]) -> Decision:
-    """Return the best tier that `found` reaches.
+def decide(found: Found, tiers: Sequence[Tier]) -> Decision:
+    """Return the best tier that one of the figures in `found` reaches.
 
-    If every tier inside the interval is within NOISE of the median, the best of them is granted;
+    If every tier that is not certain is within NOISE of the median, the best of them is granted;
     otherwise the interval is too wide to decide.
     """
-    ordered = sorted(tiers, key=lambda tier: tier.speedup)
-    reached = [tier for tier in ordered if tier.speedup <= found.low]
-    unsure = [tier for tier in ordered if found.contains(tier.speedup)]
-    if any(abs(tier.speedup / found.median - 1) > NOISE for tier in unsure):
-        return Decision(tier=reached[-1] if reached else None, too_wide=True)
-    if unsure:
-        return Decision(tier=unsure[-1], undecided=unsure[-1])
-    return Decision(tier=reached[-1] if reached else None)
+    reached = near = wide = None
+    for tier in sorted(tiers, key=lambda tier: tier.speedup):
+        standing, by = _standing(found, tier)
+        if standing is _Standing.REACHED:
+            reached, near, wide = (tier, by), None, None
+        elif standing is _Standing.NEAR:
+            near = tier, by
+        elif standing is _Standing.OPEN:
+            wide = wide or (tier, by)
+    certain = reached[0] if reached else None
+    if wide:
+        return Decision(tier=certain, too_wide=True, by=wide[1])
+    if near:
+        return Decision(tier=near[0], undecided=near[0], by=near[1])
+    return Decision(tier=certain, by=reached[1] if reached else Criterion.TORCH)
 
 
-def settled(found: Estimate, tiers: Sequence[Tier]) -> bool:
+def _standing(found: Found, tier: Tier) -> tuple[_Standing, Criterion]:
+    """Return the tier's best standing and the criterion that gives it, torch if both do."""
+    best = _Standing.MISSED, Criterion.TORCH
+    for criterion, least in tier.asked.items():
+        if criterion not in found:
+            continue
+        figure = found[criterion]
+        standing = _Standing.REACHED if least <= figure.low else _Standing.MISSED
+        if figure.contains(least):
+            near = abs(least / figure.median - 1) <= NOISE
+            standing = _Standing.NEAR if near else _Standing.OPEN
+        if standing > best[0]:
+            best = standing, criterion
+    return best
+
+
+def share_of(found: Found, decision: Decision, tiers: Sequence[Tier], scale: Scale) -> float:
+    """Return the share of the points: that of the tier, or with a linear scale up to the next.
+
+    Interpolates between the tiers by the median of each criterion, and takes the larger share; a
+    granted tier's share is the least. Below the lowest tier nothing is earned.
+    """
+    if decision.tier is None or decision.too_wide:
+        return 0.0
+    if scale is Scale.STEPS:
+        return decision.tier.share
+    between = (
+        share
+        for criterion, figure in found.items()
+        for share in _interpolated(figure.median, criterion, tiers)
+    )
+    return max([decision.tier.share, *between])
+
+
+def _interpolated(figure: float, criterion: Criterion, tiers: Sequence[Tier]) -> Iterator[float]:
+    """Yield the share of a figure that lies between two tiers with this criterion."""
+    corners = sorted(
+        (tier.asked[criterion], tier.share) for tier in tiers if criterion in tier.asked
+    )
+    for (low, less), (high, more) in pairwise(corners):
+        if low <= figure < high:
+            yield less + (more - less) * (figure - low) / (high - low)
+
+
+def settled(found: Found, tiers: Sequence[Tier]) -> bool:
     """True if more rounds would not change the points.
 
-    The interval is narrow enough, or narrow and so far from every tier that an interval of three
-    times its width would not reach one.
+    Each interval that a tier asks for is narrow enough, or narrow and so far from every tier that
+    an interval of three times its width would not reach one.
     """
-    if found.width <= WIDTH:
+    return all(
+        _settled(figure, [t.asked[criterion] for t in tiers if criterion in t.asked])
+        for criterion, figure in found.items()
+    )
+
+
+def _settled(figure: Estimate, asked: Sequence[float]) -> bool:
+    if figure.width <= WIDTH:
         return True
-    reach = found.high - found.low
-    low, high = found.low - reach, found.high + reach
-    return found.width <= FAR_WIDTH and not any(low < tier.speedup <= high for tier in tiers)
+    reach = figure.high - figure.low
+    low, high = figure.low - reach, figure.high + reach
+    return figure.width <= FAR_WIDTH and not any(low < least <= high for least in asked)

@@ -66,6 +66,10 @@ class Worker:
             from grader.worker import triton_cache_key
 
             triton_cache_key.install()
+            if not tuning:  # timing has a budget of its own for the first call
+                from grader.worker import triton_compile_time
+
+                triton_compile_time.install()
         else:
             from grader.worker import triton_host
 

@@ -102,7 +102,7 @@ class Executor:
         self._mapped.clear()
 
     def begin(self, payload: bytes) -> None:
-        """Start a call, which may take so many seconds."""
+        """Start a call, which may take so many seconds of this thread's processor time."""
         (self._seconds,) = struct.unpack("<d", payload)
         self._left_s = _SHARE * self._seconds
         self._running, self._stopped, self._blind = True, None, False
@@ -237,7 +237,7 @@ class Executor:
     # ---- launches ----
 
     def _launch(self, launch: dict[str, Any], blobs: list[bytearray]) -> tuple[Any, list[Any]]:
-        began_s = time.monotonic()
+        began_s = time.thread_time()
         module = self._module(launch["ir"], blobs)
         if isinstance(module, str):
             return self._not_measured("unsupported", f"the executor cannot read {module}", None), []
@@ -294,7 +294,7 @@ class Executor:
             # Not the launch's fault, as far as anybody knows.
             message = f"the executor failed: {type(error).__name__}: {error}"[:300]
             return self._not_executed(message, None)
-        self._left_s -= time.monotonic() - began_s
+        self._left_s -= time.thread_time() - began_s
         known["launches"] += 1
         known["programs"] += x * y * z
         known["operations"] += operations
@@ -391,7 +391,7 @@ class Executor:
         at = error.at
         # After many launches the last one may have had no time left.
         if error.endless and self._left_s > _ENDLESS_SHARE * self._seconds:
-            message = f"a program did not end within {time.monotonic() - began_s:.1f} s"
+            message = f"a program did not end within {time.thread_time() - began_s:.1f} s"
             return self._not_measured("endless", message, at), []
         message = (
             f"too much for the executor: {programs:,} programs did not end within "

@@ -14,7 +14,7 @@ from grader.assignment.handout import BEGIN, END, HANDOUT, with_figures, with_ti
 from grader.assignment.model import Assignment, Kernel, Tiers
 from grader.assignment.reader import read_assignment
 from grader.errors import GraderError
-from grader.timing.decision import Tier
+from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Language
 
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
@@ -75,6 +75,39 @@ def test_a_tier_that_earns_points_and_is_too_slow_is_reported() -> None:
 def test_an_architecture_without_known_cards_keeps_its_name() -> None:
     tiers = Tiers(default=dict.fromkeys(Language, (FAST,)), on={"sm_999": {Language.CUDA: ()}})
     assert "| CUDA C++ | sm_999 | shown, not scored |" in rows(timed(tiers))
+
+
+def test_a_share_of_the_roofline_is_in_the_row_and_named_in_the_head() -> None:
+    tiers = Tiers(default=dict.fromkeys(Language, (SLOW, replace(FAST, roof=0.85))))
+    assert rows(timed(tiers)) == ["| CUDA C++, Triton | any | 3.6 at 0.5, 9 at 2 or 85 % |"]
+    head = "at how many times torch's speed, or which share of a copy's bandwidth |"
+    assert head in with_tiers(BARE, course(timed(tiers)))
+    gemm = read_assignment(SILU.folder.parent / "gemm")
+    assert "share of the GPU's arithmetic peak |" in with_tiers(
+        BARE, replace(gemm, kernels=(timed(tiers),))
+    )
+
+
+def test_a_model_with_its_own_tiers_leaves_its_architectures_row() -> None:
+    tiers = Tiers(
+        default=dict.fromkeys(Language, (SLOW,)),
+        on={
+            "sm_90": dict.fromkeys(Language, (FAST,)),
+            "H100": dict.fromkeys(Language, (SLOW, FAST)),
+        },
+    )
+    assert rows(timed(tiers)) == [
+        "| CUDA C++, Triton | any other | 3.6 at 0.5 |",
+        "| CUDA C++, Triton | H200 | 9 at 2 |",
+        "| CUDA C++, Triton | H100 | 3.6 at 0.5, 9 at 2 |",
+    ]
+
+
+def test_a_linear_scale_is_reported() -> None:
+    tiers = Tiers(default=dict.fromkeys(Language, (SLOW, FAST)), scale=Scale.LINEAR)
+    assert rows(timed(tiers)) == [
+        "| CUDA C++, Triton | any | 3.6 at 0.5, 9 at 2; in between, points in proportion |"
+    ]
 
 
 def test_without_markers_the_handout_is_unchanged() -> None:

@@ -10,9 +10,10 @@ from bad_specs import GOOD, ORACLE
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.errors import SpecError
-from grader.timing.decision import Tier
+from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Language
 
+GPU = {"sm_90": "NVIDIA H100 80GB HBM3", "sm_75": "Tesla T4"}
 TIERS = """points = { correctness = 40, performance = 20 }
 
 [kernels.tiers]
@@ -36,6 +37,8 @@ languages = ["cuda"]
 """
 TIMED = GOOD.replace("points = { correctness = 40 }\n", TIERS) + BENCHMARKS
 
+ROOF = TIMED.replace("speedup = 0.8, share", "speedup = 0.8, roof = 0.7, share")
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -53,19 +56,21 @@ def read(folder: Path, text: str) -> Assignment:
 def test_tiers_are_read_by_language_and_by_gpu(folder: Path) -> None:
     first, second = read(folder, TIMED).kernels
     assert first.points[CheckName.PERFORMANCE] == 20
-    assert first.tiers.of(Language.CUDA, "sm_90") == (
+    assert first.tiers.of(Language.CUDA, GPU["sm_90"], "sm_90") == (
         Tier(speedup=0.5, share=0.4, accepted=False),
         Tier(speedup=1.0, share=1.0, accepted=True),
     )
-    assert first.tiers.of(Language.TRITON, "sm_90") == (Tier(speedup=0.8, share=1.0),)
-    assert first.tiers.of(Language.TRITON, "sm_75") == ()
-    assert first.tiers.of(Language.CUDA, "sm_75") == first.tiers.of(Language.CUDA, "sm_90")
-    assert second.tiers.of(Language.CUDA, "sm_90") == ()
+    assert first.tiers.of(Language.TRITON, GPU["sm_90"], "sm_90") == (Tier(speedup=0.8, share=1.0),)
+    assert first.tiers.of(Language.TRITON, GPU["sm_75"], "sm_75") == ()
+    assert first.tiers.of(Language.CUDA, GPU["sm_75"], "sm_75") == first.tiers.of(
+        Language.CUDA, GPU["sm_90"], "sm_90"
+    )
+    assert second.tiers.of(Language.CUDA, GPU["sm_90"], "sm_90") == ()
 
 
 def test_lowest_tier_is_accepted_unless_one_is_marked(folder: Path) -> None:
     text = TIMED.replace(", accepted = true", "")
-    tiers = read(folder, text).kernels[0].tiers.of(Language.CUDA, "sm_90")
+    tiers = read(folder, text).kernels[0].tiers.of(Language.CUDA, GPU["sm_90"], "sm_90")
     assert [tier.accepted for tier in tiers] == [True, True]
 
 
@@ -82,7 +87,7 @@ def test_benchmarks_are_read(folder: Path) -> None:
 def test_an_assignment_without_them_has_none(folder: Path) -> None:
     assignment = read(folder, GOOD)
     assert assignment.benchmarks == ()
-    assert assignment.kernels[0].tiers.of(Language.CUDA, "sm_90") == ()
+    assert assignment.kernels[0].tiers.of(Language.CUDA, GPU["sm_90"], "sm_90") == ()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +107,36 @@ def test_an_assignment_without_them_has_none(folder: Path) -> None:
             "kernels[0].tiers.cuda[1].accepted",
             "mark only one",
         ),
-        ("on.sm_75", "on.t4", "kernels[0].tiers.on.t4", "sm_75"),
+        ("on.sm_75", "on.t4", "kernels[0].tiers.on.t4", "no known GPU; did you mean `T4`?"),
+        ("on.sm_75", 'on."RTX 409O"', 'kernels[0].tiers.on."RTX 409O"', "did you mean `RTX 4090`?"),
+        ("on.sm_75", "on.sm75", "kernels[0].tiers.on.sm75", "its architecture, sm_90"),
+        ("on.sm_75", "on.hopper", "kernels[0].tiers.on.hopper", "write a model, as H100"),
+        (
+            "[kernels.tiers]\n",
+            '[kernels.tiers]\nscale = "liner"\n',
+            "kernels[0].tiers.scale",
+            "`linear`; did you mean `linear`?",
+        ),
+        ("share = 0.4", "roof = 1.1, share = 0.4", "kernels[0].tiers.cuda[0].roof", "1 or less"),
+        (
+            "speedup = 0.5, share = 0.4 }, { speedup = 1.0",
+            "speedup = 0.5, roof = 0.8, share = 0.4 }, { speedup = 1.0, roof = 0.8",
+            "kernels[0].tiers.cuda[1].roof",
+            "the tier before it has 0.8: write the tiers from slow to fast",
+        ),
+        (
+            "speedup = 0.5, share = 0.4 }, { speedup = 1.0",
+            "speedup = 0.5, roof = 0.8, share = 0.4 }, { speedup = 1.0, roof = 0.7",
+            "kernels[0].tiers.cuda[1].roof",
+            "is 0.7, but the tier before it has 0.8",
+        ),
+        (
+            'bytes = "2 * size * rows * cols"\nflops',
+            "flops",
+            "benchmarks[0].bytes",
+            "is missing: the fewest bytes that have to move",
+        ),
+        ("speedup = 0.5", "speedup = 1.0", "kernels[0].tiers.cuda[1].speedup", "slow to fast"),
         ("share = 0.4", "shaer = 0.4", "kernels[0].tiers.cuda[0].shaer", "did you mean `share`?"),
         ("speedup = 0.5", "speedup = 0", "kernels[0].tiers.cuda[0].speedup", "0"),
         (", performance = 20", "", "kernels[0].tiers", "earn nothing"),
@@ -127,3 +161,61 @@ def test_bad_tiers_and_benchmarks_are_reported_with_their_key(
     found = [line for line in caught.value.message.splitlines() if f"`{key}` " in line]
     assert any(phrase in line for line in found), caught.value.message
     assert all(line.startswith(f"{folder / 'assignment.toml'}:") for line in found)
+
+
+# ---- shares of the roofline, models of GPUs, scales ----
+
+
+def test_a_tier_may_ask_for_a_share_of_the_roofline_instead(folder: Path) -> None:
+    tiers = read(folder, ROOF).kernels[0].tiers
+    of_triton = tiers.of(Language.TRITON, "NVIDIA A30", "sm_80")
+    assert of_triton == (Tier(speedup=0.8, roof=0.7, share=1.0),)
+    assert tiers.scale is Scale.STEPS
+
+
+def test_a_scale_is_read(folder: Path) -> None:
+    text = TIMED.replace("[kernels.tiers]\n", '[kernels.tiers]\nscale = "linear"\n')
+    assert read(folder, text).kernels[0].tiers.scale is Scale.LINEAR
+
+
+@pytest.mark.parametrize(
+    ("gpu", "speedup"),
+    [
+        ("NVIDIA H100 80GB HBM3", 3.0),
+        ("NVIDIA H100 PCIe", 4.0),
+        ("NVIDIA H200", 2.0),
+        ("NVIDIA GH200 480GB", 2.0),
+    ],
+)
+def test_the_most_specific_tiers_count(folder: Path, gpu: str, speedup: float) -> None:
+    others = "".join(
+        f"""
+[kernels.tiers.on.{name}]
+triton = [{{ speedup = {least}, share = 1 }}]
+"""
+        for name, least in (("sm_90", 2.0), ("H100", 3.0), ('"H100 PCIe"', 4.0))
+    )
+    text = TIMED.replace("[kernels.tiers.on.sm_75]", others + "\n[kernels.tiers.on.sm_75]")
+    tiers = read(folder, text).kernels[0].tiers
+    assert tiers.of(Language.TRITON, gpu, "sm_90") == (Tier(speedup=speedup, share=1.0),)
+    # A model without tiers in a language has those of its architecture, and then the general ones.
+    assert tiers.of(Language.CUDA, gpu, "sm_90")[0].speedup == 0.5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "phrase"),
+    [
+        ('triton = "float16"', 'triton = "float64"', "needs a known peak for `flops`"),
+        ('role = "in" }', 'role = "in", memory = "host" }', "one is in host memory: leave it out"),
+    ],
+)
+def test_a_roof_where_there_is_none_is_refused(
+    folder: Path, old: str, new: str, phrase: str
+) -> None:
+    assert old in ROOF
+    with pytest.raises(SpecError) as caught:
+        read(folder, ROOF.replace(old, new))
+    lines = caught.value.message.splitlines()
+    number = next(i for i, line in enumerate(ROOF.splitlines(), 1) if "roof = 0.7" in line)
+    at = f"{folder / 'assignment.toml'}:{number}: `kernels[0].tiers.triton[0].roof` "
+    assert any(line.startswith(at) and phrase in line for line in lines), lines

@@ -7,6 +7,7 @@ their assignment.
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ import pytest
 import report_document
 import torch
 
+from grader.assignment.cases import Range
 from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
 from grader.assignment.model import Assignment, Kernel, Rules
 from grader.assignment.reader import read_assignment
@@ -46,6 +48,7 @@ from grader.submission.reader import read_submission
 from grader.system import toolchain
 from grader.vocabulary import CheckName, Device, Language
 
+RNG = random.Random(0)
 HAND_INS = Path(__file__).resolve().parent / "counted_hand_ins"
 TURN = read_assignment(HAND_INS / "turn")
 
@@ -361,7 +364,7 @@ def counted_for_a_gpu(name: str, tmp_path: Path) -> CheckOutcome[CountersEvidenc
     (kernel,) = TURN.kernels
     product = build_checked(TURN, read_submission(tmp_path, TURN).files["turn.cu"])
     assert isinstance(product, Checked)
-    case = counting_case(TURN, kernel, Language.CUDA, 0)
+    case = counting_case(TURN, kernel, Language.CUDA, 0, RNG)
     data = Oracle(TURN).data(case, Language.CUDA)
     bench = RunSetup(assignment=TURN, built=product.built, server=None, driver=None, private=False)
     scoring = CounterScoring.of(kernel, Language.CUDA, Device.CUDA)
@@ -443,15 +446,25 @@ def with_cases(*rows: int) -> tuple[Assignment, Kernel]:
 def test_the_largest_small_case_is_counted_or_else_the_smallest(
     rows: tuple[int, ...], chosen: int
 ) -> None:
-    case = counting_case(*with_cases(*rows), Language.CUDA, 0)
+    case = counting_case(*with_cases(*rows), Language.CUDA, 0, RNG)
     assert case.sizes == {"rows": chosen, "cols": chosen}
 
 
 def test_in_triton_a_case_of_multiples_of_16_goes_first() -> None:
     assignment, kernel = with_cases(17, 64, 100)
-    assert counting_case(assignment, kernel, Language.TRITON, 0).sizes["rows"] == 64
-    assert counting_case(assignment, kernel, Language.CUDA, 0).sizes["rows"] == 100
-    assert counting_case(*with_cases(17, 99), Language.TRITON, 0).sizes["rows"] == 99
+    assert counting_case(assignment, kernel, Language.TRITON, 0, RNG).sizes["rows"] == 64
+    assert counting_case(assignment, kernel, Language.CUDA, 0, RNG).sizes["rows"] == 100
+    assert counting_case(*with_cases(17, 99), Language.TRITON, 0, RNG).sizes["rows"] == 99
+
+
+def test_the_size_to_count_is_drawn_from_a_range() -> None:
+    ranges: dict[str, int | float | Range] = {"rows": Range(64, 160, step=32), "cols": 232}
+    kernel = replace(TURN.kernels[0], counters=CounterBounds(sizes=ranges, most={}))
+    drawn = {
+        counting_case(TURN, kernel, Language.CUDA, 0, random.Random(seed)).sizes["rows"]
+        for seed in range(50)
+    }
+    assert drawn == {64, 96, 128, 160}
 
 
 # --- records ---------------------------------------------------------------------------------

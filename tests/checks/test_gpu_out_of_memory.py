@@ -259,6 +259,7 @@ def test_memory_is_missing_while_a_submission_is_timed(
             budget_s=5.0,
             throttled=list,
             first=lambda: True,
+            enough=lambda rounds: True,
         )
 
     if held:

@@ -9,7 +9,7 @@ import pytest
 from paths import REPOSITORY
 from slow import slow_unless
 
-from grader.assignment.cases import CaseTemplate
+from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.grading.pipeline import grade
@@ -20,7 +20,7 @@ from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
 from grader.submission.reader import read_submission
 from grader.system import toolchain
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Language, Visibility
 
 SAMPLES = REPOSITORY / "reference" / "silu" / "samples"
 
@@ -57,6 +57,40 @@ def test_a_write_to_an_input_is_a_wrong_answer_at_its_line(
     (finding,) = check.evidence.findings
     assert (finding.line, finding.buffer, finding.severity) == (line, "input", "warning")
     assert finding.hint == check.hint
+
+
+# ---- hidden cases ----
+
+BEYOND_THE_VISIBLE = """#include <cstdio>
+#include "silu.h"
+__global__ void k(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[n > 1025 && i == 0 ? n : i]));
+}
+extern "C" void silu(const float* input, float* output, int n)
+{
+    printf("n is %d\\n", n);
+    k<<<(n + 255) / 256, 256>>>(input, output, n);
+}
+"""
+
+
+def test_a_hidden_size_finds_what_no_visible_one_reaches(silu: Assignment, tmp_path: Path) -> None:
+    (tmp_path / "silu.cu").write_text(BEYOND_THE_VISIBLE)
+    visible = memory_check(silu, tmp_path, Language.CUDA)
+    assert visible.verdict is Verdict.ACCEPTED
+    size = Range(1500, 1501)
+    drawn = CaseTemplate(sizes={"n": size}, memory=True, visibility=Visibility.HIDDEN)
+    check = memory_check(
+        dataclasses.replace(silu, cases=(*silu.cases, drawn)), tmp_path, Language.CUDA
+    )
+    assert check.verdict is Verdict.MEMORY_ERROR
+    assert check.message.startswith("silu.cu:6: ")
+    assert isinstance(check.evidence, MemoryEvidence)
+    assert check.evidence.findings[0].line == 6
+    assert check.evidence.cases == ("n=1", "n=33", "n=1025", "a hidden case")
+    assert check.evidence.output == "", "the submission prints the sizes that it gets"
 
 
 # ---- leaks ----

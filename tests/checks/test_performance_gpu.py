@@ -9,6 +9,7 @@ from timing_bench import about_time, neighbour, reference, silu, speedups, timed
 from grader.commands.verify.samples import Sample, samples_of
 from grader.gpu.nvml import Gpu
 from grader.report.verdict import Verdict
+from grader.timing.decision import Tier
 from grader.vocabulary import Language
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
@@ -68,6 +69,21 @@ def test_torch_is_as_fast_as_torch(first_gpu: Gpu) -> None:
         timed(first_gpu, Language.TRITON, None, seed=seed, assignment=silu()) for seed in range(3)
     ]
     assert speedups(found) == pytest.approx([1.0] * 3, abs=0.01)
+
+
+@pytest.mark.parametrize("language", Language)
+def test_a_good_kernel_reaches_a_tier_by_the_copys_bandwidth(
+    first_gpu: Gpu, language: Language
+) -> None:
+    """No kernel is a hundred times as fast as torch here: only the roofline is within reach."""
+    tier = Tier(speedup=100.0, roof=0.8, share=1.0)
+    outcome, _ = timed(first_gpu, language, reference(language), seed=1, assignment=silu(tier))
+    assert outcome.diagnosis.verdict is Verdict.ACCEPTED, outcome.diagnosis
+    assert "of the copy's bandwidth" in outcome.diagnosis.message
+    evidence = outcome.evidence
+    assert evidence is not None and evidence.roof is not None
+    assert 0.8 <= evidence.roof <= 1.15
+    assert (evidence.reached_by, evidence.roof_kind, evidence.share) == ("roof", "copy", 1.0)
 
 
 @pytest.mark.parametrize("language", list(Language))

@@ -30,6 +30,7 @@ from grader.checks.performance.measurement import (
     HOST_DRIFT_TOLERANCE,
     DriftTolerance,
     Measured,
+    Round,
     measure,
 )
 from grader.judge.oracle import Oracle
@@ -40,7 +41,7 @@ from grader.protocol import wire
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import process_tree
-from grader.timing.estimate import Estimate
+from grader.timing.estimate import estimate
 from grader.vocabulary import Device, Language, Visibility
 
 # Each is a whole measurement, with a build and workers.
@@ -133,7 +134,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         torch_cost: Cost = TORCH,
         budget_s: float = 5.0,
         throttled: Callable[[], Sequence[str]] = lambda: (),
-        enough: Callable[[Estimate], bool] = lambda found: True,
+        enough: Callable[[Sequence[Round]], bool] = lambda rounds: True,
         tolerance: DriftTolerance = DRIFT_TOLERANCE,
     ) -> Measured:
         name = SILU.kernels[0].files[language]
@@ -296,7 +297,7 @@ def test_timing_torch_once_more_is_in_the_budget(
     timed: Callable[..., Measured], clock: Clock
 ) -> None:
     measured = timed(
-        REFERENCE, budget_s=1.0, enough=lambda found: False, tolerance=HOST_DRIFT_TOLERANCE
+        REFERENCE, budget_s=1.0, enough=lambda rounds: False, tolerance=HOST_DRIFT_TOLERANCE
     )
     assert measured.failure is None
     assert 0.9 < clock.now_s <= 1.0
@@ -309,12 +310,12 @@ def test_compiling_and_tuning_are_not_in_the_budget(
         first = not any(side == "hand-in" for side, _ in clock.bursts)
         return constant(HAND_IN_S)(calls) + 4 * first
 
-    measured = timed(REFERENCE, cost=tunes, budget_s=1.0, enough=lambda found: False)
+    measured = timed(REFERENCE, cost=tunes, budget_s=1.0, enough=lambda rounds: False)
     assert measured.tuning_s == pytest.approx(4)
     assert 0.9 < clock.now_s - measured.tuning_s <= 1.0
     assert len(measured.rounds) >= 9
     clock.bursts.clear()
-    assert timed(REFERENCE, cost=constant(0.9), enough=lambda found: False).tuning_s == 0.0
+    assert timed(REFERENCE, cost=constant(0.9), enough=lambda rounds: False).tuning_s == 0.0
 
 
 def test_rounds_of_a_throttled_gpu_are_thrown_away(timed: Callable[..., Measured]) -> None:
@@ -331,7 +332,7 @@ def test_a_gpu_that_is_always_throttled_is_given_up(timed: Callable[..., Measure
 
 
 def test_rounds_end_with_the_budget(timed: Callable[..., Measured], clock: Clock) -> None:
-    measured = timed(REFERENCE, budget_s=1.0, enough=lambda found: False)
+    measured = timed(REFERENCE, budget_s=1.0, enough=lambda rounds: False)
     assert measured.failure is None
     assert 0.9 < clock.now_s <= 1.0
     assert len(measured.rounds) >= 9
@@ -340,7 +341,7 @@ def test_rounds_end_with_the_budget(timed: Callable[..., Measured], clock: Clock
 def test_a_slow_gpu_gets_some_rounds_all_the_same(timed: Callable[..., Measured]) -> None:
     slow = constant(0.1)
     measured = timed(
-        REFERENCE, cost=slow, torch_cost=slow, budget_s=1.0, enough=lambda found: False
+        REFERENCE, cost=slow, torch_cost=slow, budget_s=1.0, enough=lambda rounds: False
     )
     assert measured.failure is None
     assert len(measured.rounds) == 6
@@ -356,7 +357,7 @@ def test_a_judge_that_verifies_slowly_gets_some_rounds_all_the_same(
         return judge(self, sample)
 
     monkeypatch.setattr(BufferPool, "judge", slowly)
-    measured = timed(REFERENCE, budget_s=1.0, enough=lambda found: False)
+    measured = timed(REFERENCE, budget_s=1.0, enough=lambda rounds: False)
     assert measured.failure is None
     assert len(measured.rounds) == 6
 
@@ -368,10 +369,10 @@ def test_one_long_round_does_not_end_the_rounds(
         once = sum(side == "hand-in" for side, _ in clock.bursts) == 20
         return constant(HAND_IN_S)(calls) + 0.8 * once
 
-    undisturbed = timed(REFERENCE, budget_s=2.0, enough=lambda found: False)
+    undisturbed = timed(REFERENCE, budget_s=2.0, enough=lambda rounds: False)
     clock.now_s = 0.0
     clock.bursts.clear()
-    measured = timed(REFERENCE, cost=disturbed, budget_s=2.0, enough=lambda found: False)
+    measured = timed(REFERENCE, cost=disturbed, budget_s=2.0, enough=lambda rounds: False)
     assert 1.9 < clock.now_s <= 2.0
     assert len(measured.rounds) > 0.3 * len(undisturbed.rounds)
     assert measured.found is not None
@@ -413,7 +414,11 @@ def test_being_slow_at_first_gains_no_short_bursts(
         before = sum(side == "hand-in" for side, _ in clock.bursts)
         return constant(0.06 if before < slow_bursts else HAND_IN_S)(calls)
 
-    measured = timed(REFERENCE, cost=slow_at_first, enough=lambda found: found.width <= 0.01)
+    measured = timed(
+        REFERENCE,
+        cost=slow_at_first,
+        enough=lambda rounds: estimate([one.ratio for one in rounds]).width <= 0.01,
+    )
     assert measured.calls_per_round == SETS
     assert measured.found is not None
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)

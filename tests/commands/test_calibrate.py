@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from fake_nvml import FakeGpu, FakeNvml
 from paths import REPOSITORY
 
-from grader.assignment.calibration import BenchmarkFigure, SourceFigure
+from grader.assignment.calibration import BenchmarkFigure, SourceFigure, read_calibration
 from grader.assignment.model import Tiers
 from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
@@ -27,7 +27,7 @@ from grader.errors import ToolError, UsageError
 from grader.gpu import nvml as nvidia
 from grader.grading.plan import Options
 from grader.report.evidence import PerformanceEvidence
-from grader.timing.decision import Tier
+from grader.timing.decision import Criterion, Tier
 from grader.timing.proposal import propose, round_down, sensitivities
 from grader.vocabulary import Language
 
@@ -58,28 +58,61 @@ def figures(reference: float, *, roof: float | None = None, **slow: float) -> li
 # ---- proposals ----
 
 
+def times(torch: float, roof: float | None = None) -> dict[Criterion, float]:
+    return {Criterion.TORCH: torch} | ({} if roof is None else {Criterion.ROOF: roof})
+
+
 def test_full_points_leave_the_reference_a_margin() -> None:
-    proposal = propose(1.02, [])
+    proposal = propose(times(1.02), [])
     assert [tier.speedup for tier in proposal.tiers] == [0.71, 0.93]
     assert [tier.share for tier in proposal.tiers] == [0.6, 1.0]
     assert proposal.sensitive == ()
 
 
 def test_accepted_tier_keeps_clear_of_a_slow_sample() -> None:
-    proposal = propose(1.0, [("too_slow/naive", 0.7), ("too_slow/worse", 0.2)])
+    proposal = propose(times(1.0), [("too_slow/naive", times(0.7)), ("too_slow/worse", times(0.2))])
     accepted = proposal.tiers[0].speedup
     assert 0.7 * 1.1 < accepted < 0.92
     assert proposal.sensitive == ()
 
 
+def test_both_figures_are_proposed_each_with_a_margin() -> None:
+    proposal = propose(times(3.19, 0.875), [("too_slow/one-thread", times(0.46, 0.13))])
+    assert proposal.tiers == (
+        Tier(speedup=2.2, roof=0.61, share=0.6),
+        Tier(speedup=2.9, roof=0.8, share=1.0),
+    )
+    assert proposal.sensitive == ()
+
+
+def test_a_tier_never_asks_for_more_than_the_roofline() -> None:
+    assert propose(times(1.0, 1.2), []).tiers[-1].roof == 1.0
+
+
+def test_equal_shares_of_the_roofline_are_asked_for_once() -> None:
+    proposal = propose(times(2.0, 0.5), [("too_slow/x", times(0.1, 0.49))])
+    assert [tier.roof for tier in proposal.tiers] == [None, 0.46]
+
+
+def test_a_slow_sample_is_near_a_tier_by_either_figure() -> None:
+    tiers = [Tier(speedup=1.0, roof=0.5, share=1.0)]
+    slow = [("too_slow/a", times(0.5, 0.48)), ("too_slow/b", times(0.5, 0.6))]
+    assert sensitivities(tiers, times(0.9, 0.51), slow) == [
+        "the reference (0.90, roof 0.51) is near the tier at 1 (roof 0.5)",
+        "too_slow/a (0.50, roof 0.48) is near the tier at 1 (roof 0.5)",
+        "too_slow/b (0.50, roof 0.60) reaches the tier at 1 (roof 0.5)",
+    ]
+
+
 @pytest.mark.parametrize("slow", [0.9, 0.95, 1.2])
 def test_slow_sample_near_the_reference_is_sensitive(slow: float) -> None:
-    assert propose(1.0, [("too_slow/naive", slow)]).sensitive
+    assert propose(times(1.0), [("too_slow/naive", times(slow))]).sensitive
 
 
 def test_figures_on_the_wrong_side_of_a_tier_are_reported() -> None:
     tiers = [Tier(speedup=0.5, share=0.5), Tier(speedup=1.0, share=1.0)]
-    sentences = sensitivities(tiers, 0.9, [("too_slow/a", 0.6), ("too_slow/b", 0.47), ("c", 0.1)])
+    slow = [("too_slow/a", times(0.6)), ("too_slow/b", times(0.47)), ("c", times(0.1))]
+    sentences = sensitivities(tiers, times(0.9), slow)
     assert sentences == [
         "the reference (0.90) does not reach the tier at 1",
         "too_slow/a (0.60) reaches the tier at 0.5",
@@ -99,7 +132,9 @@ def test_tiers_have_two_digits_and_never_ask_for_more(speedup: float, rounded: f
 
 def test_every_timed_reference_gets_a_proposal() -> None:
     found = calibration(SILU, figures(1.0, naive=0.3), H200)
-    assert found.proposal("silu", Language.CUDA) == propose(1.0, [("too_slow/naive", 0.3)])
+    assert found.proposal("silu", Language.CUDA) == propose(
+        times(1.0), [("too_slow/naive", times(0.3))]
+    )
     assert found.proposal("silu", Language.TRITON) is None
 
 
@@ -147,6 +182,21 @@ def test_figures_are_stored_beside_the_spec_under_the_gpus_name(tmp_path: Path) 
         "too_slow/naive",
     ]
     assert all(f["evidence"]["benchmarks"] for f in document["figures"])
+
+
+def test_the_share_of_the_roofline_is_stored_and_old_files_without_it_are_read(
+    tmp_path: Path,
+) -> None:
+    timed = [replace(one, roof=0.91) for one in figures(2.7)]
+    path = write_calibration(replace(SILU, folder=tmp_path), timed, H200)
+    assert read_calibration(path).timed("silu", Language.CUDA) == {"reference": times(2.7, 0.91)}
+    document = json.loads(path.read_text())
+    for figure in document["figures"]:
+        del figure["roof"]
+        for timing in figure["evidence"]["benchmarks"]:
+            del timing["peak_share"]
+    path.write_text(json.dumps(document))
+    assert read_calibration(path).timed("silu", Language.CUDA) == {"reference": times(2.7)}
 
 
 def test_a_part_replaces_its_own_figures_only(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_good_cpu_machine_says_what_the_missing_gpu_costs() -> None:
     assert rows_to_fix(CPU_MACHINE) == []
     none = row(CPU_MACHINE, "GPU")
     assert none.state is RowState.NOTE
-    assert none.cost == "kernels run on the CPU only and performance stays pending"
+    assert none.cost == "kernels run on the CPU only, and points for speed stay pending"
     able = doctor.diagnose(CPU_MACHINE).ability
     assert able.cuda_on_cpu
     assert able.triton_on_cpu
@@ -265,7 +265,7 @@ def test_compiler_that_was_passed_over_is_named() -> None:
     )
     one = row(changed(CPU_MACHINE, "compilers", cxx=search), "g++")
     assert one.state is RowState.NOTE
-    assert one.found == "passed over /opt/g++: it is clang"
+    assert one.found == "not used: /opt/g++: it is clang"
 
 
 def test_cache_that_cannot_be_written() -> None:
@@ -402,7 +402,9 @@ def test_missing_nvcc_on_a_gpu_machine() -> None:
     )
     one = row(facts, "nvcc")
     assert one.state is RowState.MISSING
-    assert one.cost == "CUDA C++ kernels run on the CPU only and their performance stays pending"
+    assert (
+        one.cost == "CUDA C++ kernels run on the CPU only, and their points for speed stay pending"
+    )
     assert one.fix == (
         "/course/.venv/bin/python -m pip install "
         "'cuda-toolkit[nvcc,nvvm,crt,cudart,cccl]==13.0.*' 'nvidia-cuda-sanitizer-api>=13.4.92'"

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+import html_pages
 import jsonschema
 import pytest
+import sample_reports
 from paths import REPOSITORY
+from rich.console import Console
 from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
+
+from grader.commands import listing, local
+from grader.grading.selection import chosen_assignments
+from grader.report.model import Report
+from grader.report.verdict import Verdict
 
 GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]
 SCHEMA = json.loads(resources.files("grader").joinpath("schemas/report.schema.json").read_text())
 
 
-def grade(*arguments: str | Path, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "100", "CUDACXX": ""}
+def grade(
+    *arguments: str | Path, cwd: Path = REPOSITORY, columns: str = "100"
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": columns, "CUDACXX": ""}
     return subprocess.run(
         [*GRADE, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True, text=True
     )
@@ -123,9 +136,13 @@ def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
         (source / name).mkdir(parents=True)
         for file in (f"{name}.cu", "main.cu"):
             shutil.copy(REPOSITORY / "reference" / name / file, source / name)
-    done = grade("local", "--from", source, "--device", "cpu", "--json", tmp_path)
+    pages = tmp_path / "pages"
+    command = ("local", "--from", source, "--device", "cpu", "--json", tmp_path, "--html", pages)
+    done = grade(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "copy_first_column.json").is_file()
+    assert {page.name for page in pages.iterdir()} == {"copy_first_column.html", "silu.html"}
+    html_pages.inert((pages / "silu.html").read_text(encoding="utf-8"))
     jsonschema.validate(json.loads((tmp_path / "silu.json").read_text()), SCHEMA)
 
 
@@ -182,6 +199,91 @@ def test_list_names_kernels_files_and_points() -> None:
     assert rows[silu + 1] == ["main", "main.cu", "10"]
 
 
+def test_list_of_one_assignment_has_points_cases_and_tiers() -> None:
+    done = grade("list", "gemm")
+    assert done.returncode == 0
+    text = " ".join(done.stdout.split())
+    assert "v2_tiled 23 14 5 4 v3_optimized 24 10 4 6 4" in text
+    assert "m=1 n=1 k=1, m=1 n=35 k=17" in text
+    assert "4 more cases are hidden" in text
+    assert "v4_autotuned in CUDA C++: 4.8 at 0.55, 8 at 0.75" in text
+    assert "stubs: student_template/gemm handout: assignments/gemm/README.md" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_list_cuts_no_name(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    file = io.StringIO()
+    monkeypatch.chdir(REPOSITORY)
+    listing.list_all(chosen_assignments(()), Console(file=file))
+    names = {"copy_first_column.cu", "rms_norm_matrix.py", "v3_shared_tile.py", "v4_autotuned"}
+    assert names <= set(file.getvalue().split())
+    assert max(map(len, file.getvalue().splitlines())) <= width
+
+
+def request(**changes: object) -> local.Request:
+    usual: dict[str, object] = {
+        "assignments": ("gemm",),
+        "source": REPOSITORY / "reference",
+        "device": "cpu",
+        "kernels": (),
+        "languages": (),
+        "checks": (),
+        "seed": 0,
+        "json_path": None,
+    }
+    return local.Request(**(usual | changes))  # type: ignore[arg-type]
+
+
+def test_ctrl_c_prints_and_stores_what_has_been_graded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = sample_reports.accepted()
+    first, second = whole.kernels
+    waiting = tuple(
+        replace(check, verdict=Verdict.NOT_MEASURED, message="not graded yet", waiting=True)
+        for check in second.checks
+    )
+
+    def interrupted(*_: object, on_report: Callable[[Report], None]) -> Report:
+        on_report(replace(whole, kernels=(first, replace(second, checks=waiting))))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "grade", interrupted)
+    monkeypatch.chdir(REPOSITORY)
+    with pytest.raises(KeyboardInterrupt):
+        local.grade_local(request(json_path=f"{tmp_path}/new/"))
+    text = capsys.readouterr().out
+    assert "9 of 9 cases are right" in text
+    assert "not graded: interrupted" in text
+    assert (tmp_path / "new" / "silu.json").is_file()
+
+
+def test_first_ends_at_the_first_failure(tmp_path: Path) -> None:
+    for name in ("v1_simple.cu", "v2_tiled.cu"):
+        shutil.copy(REPOSITORY / "reference" / "gemm" / name, tmp_path)
+    (tmp_path / "v1_simple.cu").write_text("int gemm = 1\n")
+    file = tmp_path / "report.json"
+    done = grade("local", "gemm", "--from", tmp_path, "--device", "cpu", "--first", "--json", file)
+    assert done.returncode == 1, done.stderr
+    assert (
+        "v2_tiled.cu: not measured, 0 / 23 points, 23 pending: not graded: a check" in done.stdout
+    )
+    kernels = {kernel["name"]: kernel for kernel in json.loads(file.read_text())["kernels"]}
+    assert kernels["v1_simple"]["verdict"] == "compile_error"
+    assert {check["verdict"] for check in kernels["v2_tiled"]["checks"]} == {"not_measured"}
+
+
+def test_in_a_pipe_an_error_begins_its_line_with_the_path_as_typed(tmp_path: Path) -> None:
+    folder = tmp_path / "home work"
+    folder.mkdir()
+    sample = REPOSITORY / "reference" / "silu" / "samples" / "compile_error" / "missing-semicolon"
+    shutil.copy(sample / "silu.cu", folder)
+    done = grade("local", "home work/silu.cu", "--device", "cpu", cwd=tmp_path, columns="")
+    assert "\nhome work/silu.cu:10:52: error: " in done.stdout
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "phrase"),
     [
@@ -190,6 +292,8 @@ def test_list_names_kernels_files_and_points() -> None:
         (("local", "silu", "--from", "no/such/folder"), "there is no submission at no/such/folder"),
         (("local", "silu", "--language", "rust"), "'rust' is not one of"),
         (("local", "silu", "--json", "no/such/folder/x.json"), "there is no folder"),
+        (("local", "silu", "--json", "README.md/"), "is a file, not a folder"),
+        (("local", "silu", "--html", "no/such/folder/x.html"), "--html: there is no folder"),
         (("lokal",), "No such command"),
     ],
 )

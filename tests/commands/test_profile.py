@@ -14,10 +14,11 @@ from grader.assignment.reader import read_assignment
 from grader.build.ptxas import Resources, parse
 from grader.cli.main import cli
 from grader.commands.profile.ncu import parse as parse_ncu
-from grader.commands.profile.roofline import BAR, Point, Roofline, bars, drawing
+from grader.commands.profile.roofline import BAR, bars, drawing
 from grader.commands.profile.run import chosen_kernel
 from grader.errors import UsageError
 from grader.system import toolchain
+from grader.timing.roofline import Point, Roofline
 
 PTXAS = """\
 ptxas info    : 0 bytes gmem

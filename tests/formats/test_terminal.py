@@ -19,9 +19,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
 
+from grader.checks.correctness.check import hidden_elsewhere
+from grader.formats.page import PLATFORM_WIDTH, Page
 from grader.formats.terminal import print_report
-from grader.report.evidence import CaseResult, Finding, FindingKind, Mismatch, ToolRun
+from grader.report.evidence import (
+    CaseResult,
+    Finding,
+    FindingKind,
+    MemoryEvidence,
+    Mismatch,
+    ToolRun,
+)
 from grader.report.model import CheckResult, Report
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Visibility
@@ -47,9 +57,15 @@ EVERY_ID = [*(f"of-{verdict}" for verdict in Verdict), *PLAIN]
 
 
 def shown(report: Report, *, show_hidden: bool = True) -> str:
-    """Return the text for a file or a log."""
+    """Return the text for a platform's page."""
     file = io.StringIO()
-    print_report(report, Console(file=file), show_hidden=show_hidden)
+    print_report(report, Console(file=file), show_hidden=show_hidden, width=PLATFORM_WIDTH)
+    return file.getvalue()
+
+
+def piped(report: Report, **paths: str) -> str:
+    file = io.StringIO()
+    print_report(report, Console(file=file), paths={f"{name}.cu": paths[name] for name in paths})
     return file.getvalue()
 
 
@@ -63,7 +79,7 @@ def shown_on_terminal(report: Report, width: int) -> str:
 def shown_in(report: Report, encoding: str) -> str:
     """Return the text for a stream with this encoding."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict", newline="\n")
-    print_report(report, Console(file=file))
+    print_report(report, Console(file=file), width=PLATFORM_WIDTH)
     file.flush()
     written = file.buffer
     assert isinstance(written, io.BytesIO)
@@ -117,10 +133,143 @@ def test_no_line_ends_in_a_blank(report: Report) -> None:
     assert [line for line in shown(report).splitlines() if line != line.rstrip()] == []
 
 
-def test_a_log_is_100_wide_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_platforms_page_is_100_wide_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     expected = shown(sample_reports.hostile())
     monkeypatch.setenv("COLUMNS", "31")
     assert shown(sample_reports.hostile()) == expected
+
+
+# --- in a pipe -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.mark.usefixtures("_no_columns")
+@pytest.mark.parametrize("name", ["memory_error", "compile_error"])
+def test_golden_in_a_pipe(name: str) -> None:
+    assert_golden(f"{name}_piped", piped(PLAIN[name](), silu="home work/silu/silu.cu"))
+
+
+@pytest.mark.usefixtures("_no_columns")
+@pytest.mark.parametrize("report", EVERY, ids=EVERY_ID)
+def test_a_pipe_has_every_finding_on_a_line_in_the_form_of_a_compiler(report: Report) -> None:
+    evidence = [check.evidence for kernel in report.kernels for check in kernel.checks]
+    findings = [
+        (f.line, f.kind) for e in evidence if isinstance(e, MemoryEvidence) for f in e.findings
+    ]
+    lines = piped(report, silu="hw/silu.cu").splitlines()
+    for line, kind in findings[:10]:
+        place = "hw/silu.cu" if line is None else f"hw/silu.cu:{line}"
+        form = re.compile(rf"{re.escape(place)}: (error|warning): {kind.replace('_', ' ')}: ")
+        assert any(map(form.match, lines)) or report.title.startswith("SiLU \x07"), (place, kind)
+
+
+def test_a_pipe_respects_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    widths = [cell_len(line) for line in piped(sample_reports.memory_error()).splitlines()]
+    assert 50 < max(widths) <= 60
+
+
+# --- hidden cases that only the course has ---------------------------------------------------
+
+
+def _hidden_elsewhere() -> Report:
+    """The report of a student's copy: 36 points decided, 9 pending."""
+    seen = sample_reports.visible(score=36.0, max_score=36.0)
+    (outcome,) = hidden_elsewhere(3)
+    hidden = replace(
+        seen, name=outcome.label, verdict=outcome.verdict, score=0.0, max_score=9.0, pending=9.0,
+        visibility=outcome.visibility, message=outcome.diagnosis.message, evidence=None,
+    )  # fmt: skip
+    return sample_reports.report(sample_reports.kernel(seen, hidden, verdict=Verdict.ACCEPTED))
+
+
+@pytest.mark.parametrize("show_hidden", [True, False])
+def test_points_of_hidden_cases_stand_beside_those_of_the_visible_ones(show_hidden: bool) -> None:
+    lines = shown(_hidden_elsewhere(), show_hidden=show_hidden).splitlines()
+    place = lines.index("  correctness  accepted  36 / 36")
+    assert lines[place + 1] == (
+        "    9 of 9 cases are right · 9 more in hidden cases, graded by the course"
+    )
+    assert not any(line.startswith("  correctness, hidden") for line in lines)
+    if show_hidden:
+        assert "9 pending: 3 hidden cases" in " ".join(" ".join(lines).split())
+
+
+# --- layout ----------------------------------------------------------------------------------
+
+
+def page_of(width: int) -> Page:
+    return Page(Console(file=io.StringIO()), width=width)
+
+
+def test_a_row_whose_sentence_does_not_fit_beside_its_lead_has_it_below() -> None:
+    page = page_of(40)
+    page.row(Text("  build        accepted  "), "fits beside it")
+    page.row(Text("  correctness  accepted  "), "this one is too long to stand beside it")
+    assert [line.plain for line in page.lines] == [
+        "  build        accepted  fits beside it",
+        "  correctness  accepted",
+        "    this one is too long to stand beside",
+        "    it",
+    ]
+
+
+def test_only_continuation_lines_are_shortened_by_their_indent() -> None:
+    page = page_of(40)
+    page.sentence("four five " * 10, hanging=6)
+    widths = [cell_len(line.plain) for line in page.lines]
+    assert widths[0] == 39
+    assert all(line.plain.startswith("      f") for line in page.lines[1:])
+    assert max(widths) <= 40
+
+
+def test_short_code_is_not_broken_at_the_end_of_a_line() -> None:
+    page = page_of(40)
+    page.sentence("look for a missing guard, such as `if (i < n)`")
+    assert [line.plain for line in page.lines] == [
+        "look for a missing guard, such as",
+        "  `if (i < n)`",
+    ]
+
+
+@pytest.mark.parametrize("width", range(40, 60))
+def test_what_belongs_together_is_not_broken(width: int) -> None:
+    page = page_of(width)
+    page.sentence("wrong answer · 12 / 100 points · 1 of 2 handed in · 123.4 s")
+    lines = [line.plain.strip() for line in page.lines]
+    assert not any(line.startswith(("·", "/", "s")) or line.endswith("/") for line in lines)
+
+
+def test_a_table_leaves_out_its_last_columns_and_cuts_none() -> None:
+    header = ("benchmark", "torch", "yours", "of roofline")
+    rows = [("n=134217728", "260.3 us", "519.0 us", "54%")]
+    shown_at = {}
+    for width in (60, 41):
+        page = page_of(width)
+        page.table(header, rows, indent=0)
+        shown_at[width] = [line.plain for line in page.lines]
+    assert shown_at[60][0].split() == ["benchmark", "torch", "yours", "of", "roofline"]
+    assert shown_at[41] == [
+        "benchmark        torch      yours",
+        "n=134217728   260.3 us   519.0 us",
+    ]
+
+
+def test_a_table_too_wide_for_two_columns_becomes_a_list() -> None:
+    page = page_of(40)
+    page.table(("element", "expected"), [("output[" + "1, " * 8 + "1]", "1.0000000")], indent=4)
+    assert " ".join(" ".join(line.plain for line in page.lines).split()) == (
+        "element output[1, 1, 1, 1, 1, 1, 1, 1, 1], expected 1.0000000"
+    )
+
+
+# --- every encoding --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "cp437"])
@@ -291,14 +440,14 @@ def test_finding_shows_place_severity_kind_and_what_its_message_omits() -> None:
     )
     assert (
         "silu.cu:21: error: race: two threads meet; a write of 4 bytes; `tile`[-3]; kernel "
-        "silu_kernel, block (1,2,0), thread 232; the other access is in line 24; 7 times"
+        "silu_kernel, block (1,2,0), thread (232,0,0); the other access is in line 24; 7 times"
     ) in _findings_text(found)
 
 
 def test_finding_repeats_nothing() -> None:
     message = (
         "threads meet (a write here, a read in line 24): `tile`[3] of 64 elements, "
-        "kernel silu_kernel, block 3, thread 232"
+        "kernel silu_kernel, block (3,0,0), thread (232,0,0)"
     )
     found = sample_reports.finding(
         "race", 21, message=message, other_line=24, buffer="tile", element=3, access="write"
@@ -329,7 +478,7 @@ def test_a_triton_block_is_called_a_program() -> None:
 @pytest.mark.parametrize(
     ("message", "missing"),
     [
-        ("thread 23 reads", "thread 232"),
+        ("thread (23,0,0) reads", "thread (232,0,0)"),
         ("line 241 is odd", "the other access is in line 24"),
         ("`tile`[31] is wrong", "`tile`[3]"),
         ("a rewrite", "a write"),

@@ -131,3 +131,17 @@ def test_without_a_gpu_or_a_place_for_locks_there_are_no_turns(
     monkeypatch.setattr(lock, "FOLDER", Path("/proc/nowhere"))
     with lock.shared_use(UUID), lock.exclusive_use(UUID):
         assert not lock._held
+
+
+def test_who_is_alone_does_not_wait(folder: Path) -> None:
+    with lock.shared_use(UUID), lock.exclusive_use(UUID) as waited:
+        assert not waited
+
+
+def test_who_had_company_has_waited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lock.shared_use(UUID):
+        company = next(folder.glob("*.lock")).open()
+        fcntl.flock(company, fcntl.LOCK_SH)
+        monkeypatch.setattr("time.sleep", lambda _: company.close())
+        with lock.exclusive_use(UUID) as waited:
+            assert waited

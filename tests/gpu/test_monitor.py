@@ -29,6 +29,17 @@ def test_peaks_are_those_of_the_data_sheet() -> None:
         peaks = monitor.peaks()
     assert peaks.memory_gb_s == pytest.approx(4917, abs=1)
     assert peaks.fp32_tflop_s == pytest.approx(66.9, abs=0.1)
+    # The data sheet's 989 TFLOP/s are at 1830 MHz, the highest clock is 1980 MHz.
+    assert peaks.fp16_tflop_s == pytest.approx(989 * 1980 / 1830, rel=0.01)
+    assert peaks.tflop_s("float16") == peaks.fp16_tflop_s
+    assert peaks.tflop_s("float32") == peaks.fp32_tflop_s
+    assert peaks.tflop_s(None) is None
+
+
+def test_tensor_cores_of_an_unknown_architecture_have_no_known_peak() -> None:
+    gpu = FakeGpu(compute_capability=(13, 0))
+    with GpuMonitor(gpu.uuid, FakeNvml(gpu)) as monitor:
+        assert monitor.peaks().fp16_tflop_s is None
 
 
 def test_peaks_that_are_not_reported_are_unknown() -> None:

@@ -75,6 +75,13 @@ def test_kind_suits_the_console(
     assert type(progress_on(Console(file=io.StringIO(), force_terminal=terminal))) is kind
 
 
+def test_a_students_command_in_a_pipe_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert type(progress_on(Console(file=io.StringIO()), log=False)) is Progress
+    terminal = Console(file=io.StringIO(), force_terminal=True)
+    assert type(progress_on(terminal, log=False)) is LogProgress
+
+
 class GoneStream(io.StringIO):
     """A terminal that is closed during the work."""
 

@@ -16,7 +16,7 @@ from grader.assignment.signature import Signature
 from grader.build.artifact import Built, Rejected
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.correctness.check import CorrectnessCheck, by_visibility
+from grader.checks.correctness.check import CorrectnessCheck, by_visibility, hidden_elsewhere
 from grader.checks.counters.check import CountersCheck
 from grader.checks.memory.check import MemoryCheck
 from grader.errors import GraderError
@@ -303,6 +303,11 @@ def test_cases_are_right_if_all_outcomes_earn_points(verdict: Verdict) -> None:
     assert all_right([wrong, pending]) is False
     assert all_right([outcome(verdict), pending]) is None
     assert all_right([]) is None
+    elsewhere = hidden_elsewhere(3)
+    assert all_right([outcome(verdict), *elsewhere]) is True
+    assert all_right([wrong, *elsewhere]) is False
+    assert all_right(elsewhere) is None
+    assert hidden_elsewhere(0) == []
 
 
 # --- memory ----------------------------------------------------------------------------------

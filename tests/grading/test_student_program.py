@@ -32,6 +32,7 @@ from grader.gpu.nvml import Gpu
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
+from grader.judge.time_budget import TimeBudget
 from grader.report.evidence import BuildEvidence, ProgramEvidence, RulesEvidence
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
@@ -71,6 +72,7 @@ def run(assignment: Assignment, program: Built, seed: int = 0) -> CheckOutcome[P
     return check_program(
         assignment,
         program,
+        TimeBudget(assignment.limits),
         kernel="silu",
         kernel_file="silu.cu",
         rng=random.Random(seed),

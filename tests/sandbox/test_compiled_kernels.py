@@ -414,7 +414,7 @@ class FakeSession:
 
     log: list[str]
 
-    def __init__(self, built: Built, *_: object, contributes: bool) -> None:
+    def __init__(self, built: Built, *_: object, contributes: bool, **_settings: object) -> None:
         self.alive = True
         self.output = ""
         self.log.append("gives" if contributes else "takes")

@@ -334,7 +334,7 @@ BAD = [
         "correctness = 60 }",
         "correctness = 60 }\ncounters = { sizes = { rows = [8, 9], cols = 8 }, traffic = 2 }",
         "kernels[1].counters.sizes.rows",
-        "is an array, must be a finite number",
+        "is an array, must be a number, or { min = …, max = … }",
         below=1,
     ),
     Bad(
@@ -453,11 +453,11 @@ BAD = [
         "is missing",
     ),
     Bad(
-        "range-with-a-step",
+        "range-with-an-end-that-is-never-reached",
         "max = 64 }",
-        "max = 64, step = 2 }",
-        "cases[1].sizes.cols.step",
-        "is no known key of this table",
+        "max = 64, step = 4 }",
+        "cases[1].sizes.cols",
+        "never reaches max = 64: write max = 62",
     ),
     Bad(
         "range-of-floats",

@@ -28,15 +28,18 @@ SECTIONS = {
     "correctness_evidence": "`evidence` of `correctness`",
     "case": "An entry of `cases`",
     "mismatch": "An entry of `mismatches`",
+    "error_map": "`error_map`",
     "memory_evidence": "`evidence` of `memory`",
     "tool_run": "An entry of `tools`",
     "finding": "An entry of `findings`",
+    "writers": "An entry of `writers`",
     "performance_evidence": "`evidence` of `performance`",
     "benchmark_timing": "An entry of `benchmarks`",
     "tier": "An entry of `tiers`",
     "counters_evidence": "`evidence` of `counters`",
     "counter_figure": "An entry of `figures`",
     "counter_line": "An entry of `lines`",
+    "warp_access": "An entry of `warps`",
     "program_evidence": "`evidence` of `program`",
     "program_run": "An entry of `runs`",
     "rules_evidence": "`evidence` of `rules`",
@@ -49,6 +52,8 @@ PLURALS = {
     "benchmark_timing": "benchmark timings",
     "counter_figure": "figures",
     "counter_line": "lines",
+    "warp_access": "requests",
+    "writers": "writers",
     "program_run": "program runs",
     "broken_rule": "broken rules",
 }
@@ -85,11 +90,14 @@ def _row(key: str, value: dict[str, Any], definitions: dict[str, Any]) -> str:
     if "x-unit" in value:
         described += f" ({value['x-unit']})"
     meaning = value["description"].replace("|", "\\|")
+    meaning += " Absent from older reports." * value.get("x-added", False)
     return f"| `{key}` | {described} | {meaning} |"
 
 
 def _type(value: dict[str, Any], definitions: dict[str, Any]) -> tuple[str, bool]:
     """Return the type in words, and whether the value may be null."""
+    if "anyOf" in value:  # an object or null
+        return _type(value["anyOf"][1], definitions)[0], True
     if "const" in value:
         return f"`{json.dumps(value['const'])}`", False
     if "enum" in value:
@@ -108,6 +116,7 @@ def _type(value: dict[str, Any], definitions: dict[str, Any]) -> tuple[str, bool
     kinds = [kind for kind in types if kind != "null"]
     if kinds == ["array"]:
         item = value["items"].get("$ref", "").removeprefix("#/$defs/") or value["items"]["type"]
+        item = item if isinstance(item, str) else item[0]  # integers or nulls
         kinds = [f"array of {PLURALS.get(item, f'{item}s')}"]
     return ", ".join(kinds), "null" in types
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from paths import REPOSITORY
 
-from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.build import compile_gate
 from grader.build.artifact import Built, Rejected
@@ -20,6 +19,7 @@ from grader.errors import GraderError
 from grader.grading import builds, pipeline
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
+from grader.grading.selection import Selected
 from grader.judge.outcome import parse_records
 from grader.report.evidence import BuildEvidence, Finding
 from grader.report.verdict import Verdict
@@ -209,8 +209,8 @@ def test_an_assignment_that_breaks_takes_no_other_with_it(
 ) -> None:
     graded = []
 
-    def one(assignment: Assignment, *_: object) -> None:
-        graded.append(assignment.name)
+    def one(chosen: Selected, *_: object) -> None:
+        graded.append(chosen.assignment.name)
         raise KeyError("broken") if len(graded) == 1 else GraderError("another")
 
     monkeypatch.setattr(local, "_grade_and_show", one)

@@ -8,9 +8,21 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.timing.decision import NOISE, WIDTH, Decision, Tier, decide, settled
+from grader.timing.decision import (
+    NOISE,
+    WIDTH,
+    Criterion,
+    Decision,
+    Found,
+    Scale,
+    Tier,
+    decide,
+    settled,
+    share_of,
+)
 from grader.timing.estimate import Estimate, estimate, fewest_rounds, geometric_mean
 
+TORCH, ROOF = Criterion.TORCH, Criterion.ROOF
 SLOW, EVEN, FAST = (
     Tier(speedup=0.5, share=0.4),
     Tier(speedup=1.0, share=0.8),
@@ -19,8 +31,12 @@ SLOW, EVEN, FAST = (
 TIERS = (SLOW, EVEN, FAST)
 
 
-def found(low: float, median: float, high: float) -> Estimate:
+def figure(low: float, median: float, high: float) -> Estimate:
     return Estimate(median=median, low=low, high=high, rounds=20)
+
+
+def found(low: float, median: float, high: float) -> Found:
+    return {TORCH: figure(low, median, high)}
 
 
 # ---- the estimate ----
@@ -136,3 +152,98 @@ def test_far_from_every_tier_less_will_do() -> None:
 
 def test_a_wide_interval_never_settles() -> None:
     assert not settled(found(0.74, 0.75, 0.76), TIERS)
+
+
+# ---- times torch, or a share of the roofline ----
+
+ROOFED = (
+    Tier(speedup=1.0, roof=0.5, share=0.6),
+    Tier(speedup=2.0, roof=0.8, share=1.0),
+)
+HALF, FULL = ROOFED
+
+
+def both(torch: tuple[float, float, float], roof: tuple[float, float, float]) -> Found:
+    return {TORCH: figure(*torch), ROOF: figure(*roof)}
+
+
+@pytest.mark.parametrize(
+    ("torch", "roof", "decision"),
+    [
+        # The roofline is enough, torch is enough, and torch counts where both are.
+        ((1.5, 1.5, 1.5), (0.9, 0.9, 0.9), Decision(tier=FULL, by=ROOF)),
+        ((2.1, 2.1, 2.1), (0.3, 0.3, 0.3), Decision(tier=FULL)),
+        ((2.1, 2.1, 2.1), (0.9, 0.9, 0.9), Decision(tier=FULL)),
+        ((0.8, 0.8, 0.8), (0.6, 0.6, 0.6), Decision(tier=HALF, by=ROOF)),
+        ((0.8, 0.8, 0.8), (0.3, 0.3, 0.3), Decision(tier=None)),
+        # The benefit of the doubt, by either figure.
+        (
+            (1.5, 1.5, 1.5),
+            (0.78, 0.79, 0.81),
+            Decision(tier=FULL, undecided=FULL, by=ROOF),
+        ),
+        ((1.96, 1.98, 2.01), (0.6, 0.6, 0.6), Decision(tier=FULL, undecided=FULL)),
+        # One figure is certain: that the other is wide makes no difference.
+        ((1.5, 1.8, 2.2), (0.81, 0.82, 0.83), Decision(tier=FULL, by=ROOF)),
+        ((2.01, 2.1, 2.2), (0.6, 0.7, 0.9), Decision(tier=FULL)),
+        # Neither is certain: measure again.
+        ((1.5, 1.5, 1.5), (0.6, 0.7, 0.9), Decision(tier=HALF, too_wide=True, by=ROOF)),
+    ],
+)
+def test_a_tier_is_reached_by_torch_or_by_the_roofline(
+    torch: tuple[float, float, float], roof: tuple[float, float, float], decision: Decision
+) -> None:
+    assert decide(both(torch, roof), ROOFED) == decision
+
+
+def test_without_a_roofline_torch_alone_decides() -> None:
+    assert decide(found(1.5, 1.5, 1.5), ROOFED) == Decision(tier=HALF)
+
+
+def test_a_tier_without_a_roof_needs_the_speedup() -> None:
+    tiers = (HALF, Tier(speedup=2.0, share=1.0))
+    assert decide(both((1.5, 1.5, 1.5), (0.99, 0.99, 0.99)), tiers) == Decision(tier=HALF)
+
+
+def test_rounds_continue_until_both_figures_are_settled() -> None:
+    sure = (1.5, 1.5, 1.5)
+    assert settled(both(sure, (0.7, 0.7, 0.7)), ROOFED)
+    assert not settled(both(sure, (0.69, 0.7, 0.71)), ROOFED)
+
+
+# ---- the share of the points ----
+
+
+@pytest.mark.parametrize(
+    ("torch", "roof", "steps", "linear"),
+    [
+        (0.9, 0.4, 0.0, 0.0),
+        (1.0, 0.4, 0.6, 0.6),
+        (1.5, 0.4, 0.6, 0.8),
+        (1.25, 0.65, 0.6, 0.8),  # the better figure of the two
+        (1.5, 0.575, 0.6, 0.8),
+        (0.5, 0.65, 0.6, 0.8),
+        (2.5, 0.4, 1.0, 1.0),
+        (0.5, 0.95, 1.0, 1.0),
+    ],
+)
+def test_a_linear_scale_interpolates_between_the_tiers(
+    torch: float, roof: float, steps: float, linear: float
+) -> None:
+    figures = both((torch, torch, torch), (roof, roof, roof))
+    decision = decide(figures, ROOFED)
+    assert share_of(figures, decision, ROOFED, Scale.STEPS) == steps
+    assert share_of(figures, decision, ROOFED, Scale.LINEAR) == pytest.approx(linear)
+
+
+def test_a_granted_tier_earns_its_share_on_a_linear_scale_too() -> None:
+    near = found(1.97, 1.99, 2.01)
+    decision = decide(near, ROOFED)
+    assert decision.undecided is FULL
+    assert share_of(near, decision, ROOFED, Scale.LINEAR) == 1.0
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_what_is_too_uncertain_earns_nothing_yet(scale: Scale) -> None:
+    wide = found(1.2, 1.7, 2.4)
+    assert share_of(wide, decide(wide, ROOFED), ROOFED, scale) == 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -24,6 +24,7 @@ from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
 from grader.judge.oracle import CaseData
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
+from grader.judge.time_budget import TimeBudget
 from grader.protocol import cuda_driver
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device
@@ -34,7 +35,8 @@ class RunSetup:
     """One built submission with everything needed to run it.
 
     `server` is needed for Python submissions, `driver` for shared memory on a GPU. With `private`,
-    buffers are copied between judge and worker instead of shared.
+    buffers are copied between judge and worker instead of shared. The calls of every worker spend
+    from the submission's `budget`.
     """
 
     assignment: Assignment
@@ -42,6 +44,7 @@ class RunSetup:
     server: PythonServer | None
     driver: cuda_driver.Driver | None
     private: bool
+    budget: TimeBudget = field(default_factory=TimeBudget)
 
 
 # The driver may free the memory of a process only some time after it has ended.

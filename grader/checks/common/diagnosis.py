@@ -20,11 +20,13 @@ from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same process"
+IDLE_HINT = "look for a sleep, a lock that is never released, or a read that waits for input"
 LOOP_HINT = "look for a loop that never ends, or runs far longer than the sizes require"
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
 
+_SHARED_WITHOUT_OPT_IN = 48 << 10
 _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _ASSERTION = 710
 
@@ -48,11 +50,15 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A verdict, what happened, and what the student can do about it."""
+    """A verdict, what happened, and what the student can do about it.
+
+    `waited` is true for a time limit that was used up mostly idle: the machine may be the cause.
+    """
 
     verdict: Verdict
     message: str
     hint: str = field(default="", kw_only=True)
+    waited: bool = field(default=False, kw_only=True)
 
 
 def explain(
@@ -63,7 +69,11 @@ def explain(
     match outcome.status:
         case Status.TIME_LIMIT if phase is Phase.BETWEEN_CALLS:
             message = f"{subject} blocked the grader"
-            return Diagnosis(Verdict.TIME_LIMIT, message, hint=_LEFTOVER_HINT)
+            waited = outcome.ended is not None and outcome.ended.waited
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=_LEFTOVER_HINT, waited=waited)
+        case Status.TIME_LIMIT if outcome.detail:
+            message = f"{built.entry} {outcome.detail}"
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=IDLE_HINT)
         case Status.OUTPUT_LIMIT if outcome.detail:
             return Diagnosis(
                 Verdict.OUTPUT_LIMIT,
@@ -81,15 +91,22 @@ def explain(
         case Status.EXCEPTION | Status.LOAD_FAILED:
             return _reported_failure(outcome, built, limits, phase, subject)
     limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
-    exceeded = exceeded_limit(outcome.status, subject, limits, limit_s)
+    waited = outcome.ended is not None and outcome.ended.waited
+    exceeded = exceeded_limit(outcome.status, subject, limits, limit_s, waited=waited)
     return exceeded or _process_end(outcome, built, phase, subject)
 
 
 def exceeded_limit(
-    status: Status | None, subject: str, limits: Limits, limit_s: float
+    status: Status | None, subject: str, limits: Limits, limit_s: float, *, waited: bool = False
 ) -> Diagnosis | None:
-    """Return the diagnosis of a program that exceeded a limit, None if it exceeded none."""
+    """Return the diagnosis of a program that exceeded a limit, None if it exceeded none.
+
+    `waited` is true if it did so mostly idle.
+    """
     match status:
+        case Status.TIME_LIMIT if waited:
+            message = f"{subject} did not end within {limit_s:g} s, most of which it waited"
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=IDLE_HINT, waited=True)
         case Status.TIME_LIMIT:
             verdict, what, hint = Verdict.TIME_LIMIT, f"did not end within {limit_s:g} s", LOOP_HINT
         case Status.OUTPUT_LIMIT:
@@ -120,11 +137,39 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
                 f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
     meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
+    refused = last_record(outcome, "refused_launch")
+    if refused is not None and refused.get("error") == code:
+        meaning += f": {_refused_launch(refused)}{_at(source_place(refused, built))}"
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",
         hint=hints("cuda_error_hint").get(str(code), ""),
     )
+
+
+def _refused_launch(record: dict[str, Any]) -> str:
+    """Return the figure and the limit that made the emulation refuse a launch."""
+    value, limit, threads, each = (
+        f"{figure:,}" if type(figure) is int and abs(figure) < 2**63 else "?"
+        for figure in map(record.get, ("value", "limit", "threads", "each"))
+    )
+    kernel = f"`{text_of(record, 'kernel')}` is launched with"
+    match text_of(record, "what"):
+        case "threads":
+            wanted = f"{value} threads in each block"
+        case "registers":
+            wanted = f"{value} registers for each block ({threads} threads of {each})"
+        case "shared":
+            wanted = f"{value} bytes of shared memory for each block"
+        case "dynamic_shared":
+            wanted = f"{value} bytes of dynamic shared memory for each block"
+            if record.get("limit") == _SHARED_WITHOUT_OPT_IN:
+                return f"{kernel} {wanted}; the limit is {limit} without cudaFuncSetAttribute"
+        case what:
+            wanted = f"{what} = {value}"
+    if value == "0":
+        return f"{kernel} {wanted}; the least is {limit}"
+    return f"{kernel} {wanted}; the limit is {limit}"
 
 
 def _reported_failure(

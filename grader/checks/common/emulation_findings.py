@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
 from grader.build.artifact import Built
 from grader.checks.common.findings import hint
@@ -17,6 +17,7 @@ from grader.report.evidence import Finding
 from grader.text.hints import hints
 
 TOOL = "host device"
+_SPACES: dict[str, Literal["global", "shared"]] = {"global": "global", "shared": "shared"}
 _INPUT_WRITTEN = "a read-only input is written"
 # By message, where the hint for the kind of finding would mislead.
 _HINTS = {
@@ -53,7 +54,6 @@ def untrusted_records() -> Iterator[None]:
 
 
 def _finding(found: HostFinding, file: str) -> Finding:
-    access = None if found.write is None else "write" if found.write else "read"
     return Finding(
         kind=found.kind,
         # No memory error on a GPU; the correctness check reports the changed input.
@@ -68,11 +68,22 @@ def _finding(found: HostFinding, file: str) -> Finding:
         thread=found.thread,
         buffer=found.buffer,
         element=found.element,
-        access=access,  # type: ignore[arg-type] # mypy widens the conditional
+        access=_access(found.write),
         access_bytes=found.access_bytes,
         count=found.count,
         tool=TOOL,
+        space=_SPACES.get(found.space or ""),
+        elements=found.elements,
+        block_size=found.block_size,
+        other_thread=found.other_thread,
+        other_access=_access(found.other_write) if found.kind == "race" else None,
     )
+
+
+def _access(write: bool | None) -> Literal["read", "write"] | None:
+    if write is None:
+        return None
+    return "write" if write else "read"
 
 
 def _hint(found: HostFinding) -> str:

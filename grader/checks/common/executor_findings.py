@@ -51,7 +51,7 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
     if record["kind"] not in get_args(FindingKind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")
     line, offset = record["line"], record["offset"]
-    program = [int(index) for index in record["program"]]
+    other_line = record.get("other_line")
     return Finding(
         kind=record["kind"],
         # No memory error on a GPU; the correctness check reports the changed input.
@@ -60,14 +60,21 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
         hint=INPUT_HINT if record.get("read_only") else str(record["hint"])[:500],
         file=file,
         line=line if type(line) is int else None,
+        other_line=other_line if type(other_line) is int else None,
         kernel=str(record["kernel"])[:200] or None,
-        block=cast("tuple[int, int, int]", tuple((*program, 0, 0, 0)[:3])),
+        block=_triple(record["program"]),
         buffer=None if record["tensor"] is None else str(record["tensor"])[:200],
         element=offset if type(offset) is int else None,
         access=cast(Any, _ACCESS.get(str(record["access"]))),
         count=max(1, int(record["count"])),
         tool=TOOL,
+        space="global",
+        other_block=_triple(record["other_program"]) if record.get("other_program") else None,
     )
+
+
+def _triple(program: Iterable[Any]) -> tuple[int, int, int]:
+    return cast("tuple[int, int, int]", (*(int(index) for index in program), 0, 0, 0)[:3])
 
 
 def fault(executed: Iterable[Mapping[str, Any]], file: str) -> Diagnosis | None:

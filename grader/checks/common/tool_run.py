@@ -27,7 +27,7 @@ class ToolOutcome:
     """The result of a run over all cases, as the judge saw it.
 
     `failure` is the first call or command that failed, `wrong` whether an output was wrong, and
-    `records` are the worker's untrusted records.
+    `records` are the worker's untrusted records, each with the name of its `case`.
     """
 
     failure: Diagnosis | None = None
@@ -53,7 +53,7 @@ def run_under_tool(
     for case, data in cases:
         case_run = CaseRun(setup, case, data)
         try:
-            phase, outcome, right = _call(setup, session, case_run, records, calls)
+            phase, outcome, right = _call(setup, session, case.name, case_run, records, calls)
         except GpuOutOfMemoryError as error:
             return ToolOutcome(
                 failure=case_run.out_of_memory(session, error), wrong=wrong, records=tuple(records)
@@ -66,7 +66,12 @@ def run_under_tool(
 
 
 def _call(
-    setup: RunSetup, session: Session, case_run: CaseRun, records: list[dict[str, Any]], calls: int
+    setup: RunSetup,
+    session: Session,
+    case: str,
+    case_run: CaseRun,
+    records: list[dict[str, Any]],
+    calls: int,
 ) -> tuple[Phase, Outcome, bool]:
     """Make `calls` calls on one case; return the last phase and outcome, and if outputs are right.
 
@@ -82,7 +87,7 @@ def _call(
             case_run.fill(buffers, poison=number)
             phase = Phase.CALLING
             outcome = session.call(case_run.arguments(), private=setup.private)
-            records += outcome.records
+            records += ({**record, "case": case} for record in outcome.records)
             snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
             if outcome.done:
                 right = right and all(c.accepted for c in case_run.compare(snapshots))

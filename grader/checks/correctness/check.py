@@ -1,4 +1,7 @@
-"""The correctness check: all cases; for Triton without a GPU also the compile gate."""
+"""The correctness check: all cases.
+
+Without a GPU also, for Triton, the compile gate, and for CUDA C++ small cases in another order.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from grader.build.artifact import Rejected
 from grader.build.compile_gate import compile_launches
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict, aggregate
-from grader.vocabulary import CheckName, Language, Visibility
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 
 class CorrectnessCheck(Check[CorrectnessEvidence]):
@@ -40,12 +44,27 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         if context.gpu is not None and "autotune" in context.file.source.text:
             compile_ahead(setup, context.cases, context.data, context.gpu, context.cores)
         verified = check_correctness(setup, context.cases, context.data, context.advance, keep)
+        if context.device is Device.CPU and context.file.language is Language.CUDA:
+            verified = _interleaved(context, verified)
         outcomes = by_visibility(verified)
         # On a GPU no case is right if a kernel does not compile, or cannot be launched.
         right = any(case.verdict.earns_points for case in verified.cases)
         if right and launches and context.file.language is Language.TRITON:
             context.replace_build(compile_launches(context.built, launches))
+        outcomes += hidden_elsewhere(context.assignment.hidden_elsewhere)
         return [replace(outcome, host_wrote=bool(host_wrote)) for outcome in outcomes]
+
+
+def _interleaved(context: CheckContext, verified: CorrectnessEvidence) -> CorrectnessEvidence:
+    """Return the results, less what is right only because threads run one after another."""
+    from grader.checks.correctness.interleaved import judge_interleaved
+
+    if not all(case.verdict.earns_points for case in verified.cases):
+        return verified
+    checked = context.checked_build()
+    if isinstance(checked, Rejected):
+        return verified
+    return judge_interleaved(context.setup(checked.built), context.cases, context.data, verified)
 
 
 def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[CorrectnessEvidence]]:
@@ -81,6 +100,23 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
             )
         )
     return outcomes
+
+
+def hidden_elsewhere(cases: int) -> list[CheckOutcome[CorrectnessEvidence]]:
+    """Return the outcome of hidden cases that only the course's grader has; [] for none."""
+    if not cases:
+        return []
+    message = f"{cases} hidden case{'s' * (cases > 1)}, graded by the course"
+    return [
+        CheckOutcome(
+            diagnosis=Diagnosis(Verdict.NOT_MEASURED, message),
+            wall_s=0.0,
+            label="correctness, hidden",
+            weight=cases,
+            visibility=Visibility.HIDDEN,
+            elsewhere=True,
+        )
+    ]
 
 
 def always_timed_out(outcomes: Sequence[CheckOutcome[CorrectnessEvidence]]) -> bool:

@@ -22,6 +22,7 @@ from grader.errors import GraderError
 from grader.gpu.nvml import Gpu
 from grader.judge.oracle import CaseData
 from grader.judge.session import Session
+from grader.judge.time_budget import TimeBudget
 from grader.system.retry import Pool
 from grader.vocabulary import Visibility
 
@@ -62,7 +63,15 @@ def _call_each(
     limits = setup.assignment.limits
     with (
         contextlib.suppress(GraderError),
-        Session(setup.built, limits, setup.server, turn=turn, contributes=True) as session,
+        Session(
+            setup.built,
+            limits,
+            setup.server,
+            turn=turn,
+            contributes=True,
+            # Not the submission's: these calls are made in addition.
+            budget=TimeBudget(limits),
+        ) as session,
     ):
         if not session.load().done:
             return

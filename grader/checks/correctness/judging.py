@@ -10,15 +10,17 @@ For each case:
     compare the shared memory with the snapshot again
 
 A worker that crashes is replaced for the next case; after the second crash the remaining cases are
-not run. After a call that exceeded its time limit, the next calls get a part of the limit, because
-a loop that never ends would exceed it again. The first failure of a case decides its verdict.
+not run. A case whose time limit the machine may have caused is tried once more (`second_try`).
+After a time limit that stands, the next calls get a part of the limit and no second try, because a
+loop that never ends would exceed it again. The first failure of a case decides its verdict.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,8 +32,10 @@ from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.second_try import second_try
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
+from grader.judge.error_map import error_map, keep_one_map
 from grader.judge.error_pattern import TORN, PatternInput, count_unwritten_bytes, describe
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
@@ -61,8 +65,12 @@ def check_correctness(
     data: Callable[[Case], CaseData],
     advance: Callable[[str], None],
     on_record: Callable[[dict[str, Any]], None] = lambda record: None,
+    *,
+    host_settings: str = "",
 ) -> CorrectnessEvidence:
     """Run every case and judge it; `on_record` gets each record of Triton's executor.
+
+    `host_settings` are those of `Session`.
 
     Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """
@@ -72,6 +80,29 @@ def check_correctness(
     crashes: list[Verdict] = []
     session: Session | None = None
     visibility = Visibility.VISIBLE
+
+    def attempt(case: Case) -> _Attempt:
+        """Judge the case, in a new session if the last one has ended."""
+        nonlocal session
+        if session is None or not session.alive:
+            _end(session, visibility, outputs)
+            session = Session(
+                setup.built,
+                limits,
+                setup.server,
+                host_settings=host_settings,
+                contributes=visibility is Visibility.VISIBLE,
+                budget=setup.budget,
+            )
+            loaded = session.load()
+            if not loaded.done:
+                failure = explain(loaded, setup.built, limits, Phase.LOADING)
+                return _Attempt(_result(case, failure), failure, loaded=False)
+        run = _CaseRun(setup, session, case, data(case), on_record, limits)
+        result = run.judge()
+        timed_out = result.verdict is Verdict.TIME_LIMIT
+        return _Attempt(result, run.failure if timed_out else None)
+
     try:
         for case in cases:
             if len(crashes) >= _CRASHES_ALLOWED:
@@ -83,17 +114,13 @@ def check_correctness(
                 # Kernels compiled later could reveal the sizes of hidden cases.
                 session.contribute_kernels()
             visibility = case.visibility
-            if session is None or not session.alive:
-                _end(session, visibility, outputs)
-                shown = visibility is Visibility.VISIBLE
-                session = Session(setup.built, limits, setup.server, contributes=shown)
-                loaded = session.load()
-            else:
-                loaded = Outcome(status=Status.DONE)
-            if loaded.done:
-                judged = _CaseRun(setup, session, case, data(case), on_record, limits).judge()
-            else:
-                judged = _result(case, explain(loaded, setup.built, limits, Phase.LOADING))
+            attempted = attempt(case)
+            if Verdict.TIME_LIMIT not in crashes:
+                attempted = second_try(
+                    setup.budget, attempted, partial(attempt, case), lambda one: one.failure
+                )
+            judged = attempted.result
+            if not attempted.loaded:
                 crashes += [judged.verdict] * _CRASHES_ALLOWED  # loading would fail again
             if judged.verdict in _CRASHES:
                 crashes.append(judged.verdict)
@@ -106,7 +133,7 @@ def check_correctness(
         _end(session, visibility, outputs)
     tolerance = setup.assignment.tolerances[setup.built.language]
     return CorrectnessEvidence(
-        cases=tuple(results),
+        cases=keep_one_map(results),
         cases_total=len(cases),
         atol=tolerance.atol,
         rtol=tolerance.rtol,
@@ -114,6 +141,15 @@ def check_correctness(
         transport="private" if setup.private else "shared",
         output="".join(outputs),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """The result of a case, why its worker failed, and whether the submission was loaded."""
+
+    result: CaseResult
+    failure: Diagnosis | None
+    loaded: bool = True
 
 
 def _end(session: Session | None, visibility: Visibility, outputs: list[str]) -> None:
@@ -187,6 +223,7 @@ class _CaseRun:
         self._data = data
         self._returned = False  # True if the entry returned a value, which is ignored
         self._nondeterministic = False  # True if the second call gave other values
+        self.failure: Diagnosis | None = None  # the worker's last failure
 
     def judge(self) -> CaseResult:
         """Judge the case; report it if the submission holds all of the GPU's memory."""
@@ -214,9 +251,10 @@ class _CaseRun:
         diagnosis = explain(outcome, self._setup.built, self._limits, phase)
         usual_s = self._setup.assignment.limits.call_s
         timed_out = diagnosis.verdict is Verdict.TIME_LIMIT and phase is Phase.CALLING
-        if timed_out and self._limits.call_s < usual_s:
+        if timed_out and not outcome.detail and self._limits.call_s < usual_s:
             note = f" (reduced from {usual_s:g} s because an earlier call did not end)"
-            return replace(diagnosis, message=diagnosis.message + note)
+            diagnosis = replace(diagnosis, message=diagnosis.message + note)
+        self.failure = diagnosis
         return diagnosis
 
     def _judge(self, buffers: list[Buffer]) -> CaseResult:
@@ -235,7 +273,13 @@ class _CaseRun:
         if wrong is None:
             right = _result(self._case, Diagnosis(Verdict.ACCEPTED, "right"))
             return replace(right, elements=elements)
-        pattern = self._pattern(buffers, wrong, snapshots)
+        given = PatternInput(
+            comparison=wrong,
+            inputs=self._data.inputs,
+            unwritten_bytes=self._unwritten_bytes(buffers, wrong, snapshots),
+            tolerance=self._case_run.tolerance,
+        )
+        pattern = describe(given)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
@@ -250,6 +294,7 @@ class _CaseRun:
             mismatches=wrong.mismatches(),
             pattern=pattern,
             max_error=wrong.max_error,
+            error_map=error_map(wrong, given.unwritten),
         )
 
     def _hint(self, pattern: str, output: str) -> str:
@@ -307,9 +352,10 @@ class _CaseRun:
                 )
         return None
 
-    def _pattern(
+    def _unwritten_bytes(
         self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
-    ) -> str | None:
+    ) -> torch.Tensor:
+        """Call again with another poison; return for each element how many bytes are unwritten."""
         unwritten = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
         buffer = next(b for b in buffers if b.name == wrong.output)
         if not buffer.role.read:
@@ -321,14 +367,7 @@ class _CaseRun:
                 like = one.double() if one.dtype.is_floating_point else one.long()
                 same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
                 self._nondeterministic = not bool(same.all())
-        return describe(
-            PatternInput(
-                comparison=wrong,
-                inputs=self._data.inputs,
-                unwritten_bytes=unwritten,
-                tolerance=self._case_run.tolerance,
-            )
-        )
+        return unwritten
 
 
 def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:

@@ -48,7 +48,8 @@ class CountersCheck(Check[CountersEvidence]):
         from grader.checks.counters.count_triton import check_triton_counters
 
         kernel, language = context.file.kernel, context.file.language
-        case = count.counting_case(context.assignment, kernel, language, context.public_seed)
+        rng = context.rng(self.name)
+        case = count.counting_case(context.assignment, kernel, language, context.public_seed, rng)
         prepared = case, context.data(case)
         scoring = count.CounterScoring.of(kernel, language, context.device)
         if language is Language.TRITON:

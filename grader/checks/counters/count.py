@@ -11,10 +11,12 @@ to read and write every array once. A broken bound always costs the points.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from grader.assignment.cases import DEFAULT_VALUES, Case
+from grader.assignment.cases import Case, CaseTemplate
 from grader.assignment.counter_bounds import FigureName, FigureUnit
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
@@ -22,6 +24,7 @@ from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
+from grader.checks.common.second_try import second_try
 from grader.checks.common.small_case import small_case
 from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
@@ -29,7 +32,7 @@ from grader.checks.counters.totals import AccessCounts, read_host
 from grader.judge.session import Session
 from grader.report.evidence import CounterFigure, CountersEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName, Device, Language, Visibility
+from grader.vocabulary import CheckName, Device, Language
 
 SHOWN = 10
 _FINISH_S = 10.0
@@ -60,21 +63,20 @@ class CounterScoring:
 
 
 def counting_case(
-    assignment: Assignment, kernel: Kernel, language: Language, public_seed: int
+    assignment: Assignment,
+    kernel: Kernel,
+    language: Language,
+    public_seed: int,
+    rng: random.Random,
 ) -> Case:
     """Return the case to count: that of the spec's bounds, otherwise the largest small case.
+
+    Sizes that are ranges are drawn from `rng`, so that no kernel can know them.
 
     In Triton a case of multiples of 16 goes first: the compiler splits wide accesses of others.
     """
     if kernel.counters is not None:
-        sizes = kernel.counters.sizes
-        return Case(
-            name=", ".join(f"{name}={value}" for name, value in sizes.items()),
-            sizes=sizes,
-            values=DEFAULT_VALUES,
-            visibility=Visibility.VISIBLE,
-            seed=public_seed,
-        )
+        return CaseTemplate(sizes=kernel.counters.sizes).draw(rng.getrandbits(62))
     if language is Language.TRITON:
         return small_case(assignment, language, public_seed, preferred=_is_even)
     return small_case(assignment, language, public_seed)
@@ -88,11 +90,20 @@ def check_host_counters(
     setup: RunSetup, text: str, case: Prepared, scoring: CounterScoring
 ) -> CheckOutcome[CountersEvidence]:
     """Run the checked host build of `setup` on one case; `text` is the rewritten source file."""
-    settings = "schedule=forward counted_blocks=0"
-    with Session(setup.built, setup.assignment.limits, None, host_settings=settings) as session:
-        outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
-        session.finish(_FINISH_S)
-        records = session.records()
+
+    def run() -> tuple[ToolOutcome, tuple[dict[str, Any], ...]]:
+        with Session(
+            setup.built,
+            setup.assignment.limits,
+            None,
+            host_settings="schedule=forward counted_blocks=0",
+            budget=setup.budget,
+        ) as session:
+            outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
+            session.finish(_FINISH_S)
+            return outcome, session.records()
+
+    outcome, records = second_try(setup.budget, run(), run, lambda one: one[0].failure)
 
     def read() -> AccessCounts:
         return read_host(outcome.records, records, setup.built, text)
@@ -206,4 +217,5 @@ def _evidence(
         ),
         lines=tuple(worst[:SHOWN]),
         lines_total=len(worst),
+        warps=counted.warps,
     )

@@ -10,12 +10,15 @@ the compile gate does, for the same GPU on every machine, so that figures are th
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from grader.build.compile_gate import gpu_code
 from grader.checks.check import CheckOutcome
 from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.common.tool_run import Prepared, run_under_tool
+from grader.checks.common.second_try import second_try
+from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
 from grader.checks.counters.count import CounterScoring, judge_run, unproven
 from grader.checks.counters.totals import AccessCounts, read_triton
@@ -30,9 +33,7 @@ def check_triton_counters(
     """Run a Triton submission on one case twice, with the compiler in between."""
     if scoring.scored and not scoring.most:
         return CheckOutcome(diagnosis=Diagnosis(Verdict.ACCEPTED, messages.NO_BOUNDS))
-    limits = setup.assignment.limits
-    with Session(setup.built, limits, setup.server) as session:
-        outcome = run_under_tool(setup, session, [case], limits)
+    outcome = _run(setup, case)
     if outcome.failure is not None:
         return unproven(outcome.failure, scoring)
     launches = [record for record in outcome.records if record.get("record") == "launch"]
@@ -41,8 +42,7 @@ def check_triton_counters(
     code = gpu_code(launches)
     if code.folder is None:
         return unproven(Diagnosis(code.verdict, f"{setup.built.file}: {code.problem}"), scoring)
-    with Session(setup.built, limits, setup.server, code=code.folder) as session:
-        outcome = run_under_tool(setup, session, [case], limits)
+    outcome = _run(setup, case, code.folder)
     for record in outcome.records:
         if record.get("record") == "host_wrote" and outcome.failure is None:
             message = messages.HOST_WROTE.format(str(record.get("buffer"))[:100])
@@ -52,3 +52,14 @@ def check_triton_counters(
         return read_triton(outcome.records, setup.built.file)
 
     return judge_run(setup, case[0], outcome, scoring, executor_findings.TOOL, read)
+
+
+def _run(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolOutcome:
+    """Run the case; with the `code` of its launches, their accesses are counted."""
+    limits = setup.assignment.limits
+
+    def run() -> ToolOutcome:
+        with Session(setup.built, limits, setup.server, code=code, budget=setup.budget) as session:
+            return run_under_tool(setup, session, [case], limits)
+
+    return second_try(setup.budget, run(), run, lambda outcome: outcome.failure)

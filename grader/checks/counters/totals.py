@@ -7,7 +7,7 @@ runtime cannot have written was forged by the submission and raises ValueError.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,12 +15,13 @@ from typing import Any, Literal
 from grader.assignment.counter_bounds import FigureName
 from grader.build.artifact import Built
 from grader.checks.common.emulation_findings import read_emulation, untrusted_records
-from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters
-from grader.report.evidence import CounterLine
+from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters, Request
+from grader.report.evidence import CounterLine, WarpAccess
 
 _WARP = 32
 _LARGEST = 2**63  # the runtime counts in 64 bits
 _MOST_CHARACTERS = 200
+_MOST_WARPS = 12
 _TRUNCATED = "the kernel makes more accesses between two barriers than the grader can count"
 
 
@@ -34,6 +35,7 @@ class AccessCounts:
 
     launches: int
     lines: tuple[CounterLine, ...]
+    warps: tuple[WarpAccess, ...] = ()
     complete: bool = True
     problem: str | None = None
 
@@ -84,7 +86,13 @@ def read_host(
     _check_records(records)
     with untrusted_records():
         report = read_emulation(records, built, text)
-        lines = tuple(_host_line(c, built.file) for kernel in report.kernels for c in kernel.lines)
+        found = [counted for kernel in report.kernels for counted in kernel.lines]
+        lines = tuple(_host_line(counted, built.file) for counted in found)
+        warps = [
+            _warp(line, counted.worst)
+            for line, counted in zip(lines, found, strict=True)
+            if counted.worst is not None
+        ]
     problem = report.unsupported[0] if report.unsupported else None
     for kernel in report.kernels:
         if problem is None and (kernel.truncated or kernel.blocks != kernel.counted_blocks):
@@ -92,6 +100,7 @@ def read_host(
     return AccessCounts(
         launches=sum(kernel.launches for kernel in report.kernels),
         lines=lines,
+        warps=_worst_warps(warps),
         complete=summaries == (1, 1),
         problem=problem,
     )
@@ -158,6 +167,40 @@ def _host_line(found: LineCounters, file: str) -> CounterLine:
     )
 
 
+def _warp(line: CounterLine, request: Request) -> WarpAccess:
+    return WarpAccess(
+        file=line.file,
+        line=line.line,
+        kernel=line.kernel,
+        space=line.space,
+        access=line.access,
+        access_bytes=line.access_bytes or 1,
+        lanes=request.lanes,
+        transactions=request.transactions,
+        least=request.ideal,
+    )
+
+
+def _worst_warps(warps: Iterable[WarpAccess]) -> tuple[WarpAccess, ...]:
+    """Return of each kernel the worst load and store of global memory and the worst of shared."""
+    worst: dict[tuple[str, ...], WarpAccess] = {}
+    for warp in warps:
+        if warp.access == "atomic":
+            continue
+        access = warp.access if warp.space == "global" else ""
+        key = warp.kernel, warp.space, access
+        before = worst.get(key)
+        if before is None or _excess(warp) > _excess(before):
+            worst[key] = warp
+    ordered = sorted(worst.values(), key=_excess, reverse=True)
+    return tuple(ordered[:_MOST_WARPS])
+
+
+def _excess(warp: WarpAccess) -> tuple[int, int]:
+    """Return the excess transactions and, to choose among equals, the lanes that take part."""
+    return warp.transactions - warp.least, sum(lane is not None for lane in warp.lanes)
+
+
 def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts:
     """Read the records that the executor of launches wrote about one call.
 
@@ -165,6 +208,7 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
     """
     launches = 0
     lines: list[CounterLine] = []
+    warps: list[WarpAccess] = []
     kernels: set[str] = set()
     problem = None
     for record in records:
@@ -181,8 +225,28 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
         for entry in record["lines"]:
             if not isinstance(entry, dict):
                 raise ValueError("not the counters of a line")
-            lines.append(_triton_line(entry, name, file))
-    return AccessCounts(launches=launches, lines=tuple(lines), problem=problem)
+            line = _triton_line(entry, name, file)
+            lines.append(line)
+            if (request := _triton_request(entry)) is not None:
+                warps.append(_warp(line, request))
+    return AccessCounts(
+        launches=launches, lines=tuple(lines), warps=_worst_warps(warps), problem=problem
+    )
+
+
+def _triton_request(entry: Mapping[str, Any]) -> Request | None:
+    lanes = entry.get("worst_lanes")
+    if lanes is None:
+        return None
+    _check_numbers(entry, "worst_sectors", "worst_ideal_sectors")
+    well = type(lanes) is list and len(lanes) == _WARP
+    if not well or not all(x is None or (type(x) is int and 0 <= x < _LARGEST) for x in lanes):
+        raise ValueError("not the lanes of a request")
+    return Request(
+        lanes=tuple(lanes),
+        transactions=max(1, entry["worst_sectors"]),
+        ideal=max(1, min(entry["worst_ideal_sectors"], entry["worst_sectors"])),
+    )
 
 
 def _triton_line(entry: Mapping[str, Any], kernel: str, file: str) -> CounterLine:

@@ -93,7 +93,7 @@ def replay_all(
     advance: Callable[[str], None],
 ) -> list[ToolResult]:
     """Replay under each of the tools, as many at once as there are cores."""
-    return run_tools(lambda name: _replay(replay, setup, tool, name, cases), advance)
+    return run_tools(lambda name: _replay(replay, setup, tool, name, cases), advance, setup.budget)
 
 
 def _replay(

@@ -20,34 +20,51 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.emulation_findings import read_run
 from grader.checks.common.findings import hint
+from grader.checks.common.second_try import second_try
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory.verdict import ToolResult, combine
+from grader.checks.memory.writers import small_writers
 from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
 from grader.report.evidence import Finding, MemoryEvidence
-from grader.vocabulary import Memory
+from grader.vocabulary import Memory, Visibility
 
 _TAMPERED = "the submission wrote into the memory checker's report"
 _NO_ACCESS = "no kernel accessed any memory in this run"
-_SCHEDULES = ("schedule=forward", "schedule=random seed=1")
+_SCHEDULES = ("schedule=forward writers=1", "schedule=random seed=1")
+
+
+# Builds a second time, with marks on local variables; the setup and the text, None if impossible.
+Marked = Callable[[], tuple[RunSetup, str] | None]
 
 
 def check_host_memory(
-    setup: RunSetup, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
+    setup: RunSetup,
+    text: str,
+    marked: Marked,
+    cases: Sequence[Prepared],
+    advance: Callable[[str], None],
 ) -> CheckOutcome[MemoryEvidence]:
     """Run a checked host build; `text` is the rewritten source file."""
-    return combine([host_result(setup, text, cases, advance)], cases)
+    return combine([host_result(setup, text, marked, cases, advance)], cases)
 
 
 def host_result(
-    setup: RunSetup, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
+    setup: RunSetup,
+    text: str,
+    marked: Marked,
+    cases: Sequence[Prepared],
+    advance: Callable[[str], None],
 ) -> ToolResult:
     """Return what a checked host build finds.
 
     Runs a second time in another thread order if the first run finds nothing: the emulation runs
-    threads one after another, and a race may give right results in one order only.
+    threads one after another, and a race may give right results in one order only. If outputs are
+    wrong and no finding explains it, looks for local variables that are read without a value.
     """
     result = _host_run(setup, text, cases, _SCHEDULES[0])
+    if result.outcome.wrong and not result.proves_fault:
+        result = replace(result, findings=(*result.findings, *_locals(marked(), cases)))
     advance("threads in order")
     if not result.outcome.wrong and result.outcome.failure is None and not result.proves_fault:
         other = _host_run(setup, text, cases, _SCHEDULES[1])
@@ -57,6 +74,13 @@ def host_result(
             result = other
     advance("threads in another order")
     return result
+
+
+def _locals(marked: tuple[RunSetup, str] | None, cases: Sequence[Prepared]) -> tuple[Finding, ...]:
+    if marked is None:
+        return ()
+    found = _host_run(*marked, cases, _SCHEDULES[0]).findings
+    return tuple(finding for finding in found if finding.kind == "uninitialized")
 
 
 def _order_dependent(setup: RunSetup) -> Finding:
@@ -73,19 +97,32 @@ def _order_dependent(setup: RunSetup) -> Finding:
 
 def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> ToolResult:
     """Run the checked host build over the cases, threads in the order of `schedule`."""
+
+    def run() -> ToolResult:
+        return _host_try(setup, text, cases, schedule)
+
+    return second_try(setup.budget, run(), run, lambda result: result.outcome.failure)
+
+
+def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> ToolResult:
     started_s = time.monotonic()
     limits = setup.assignment.limits
-    with Session(setup.built, limits, None, host_settings=schedule) as session:
+    with Session(setup.built, limits, None, host_settings=schedule, budget=setup.budget) as session:
         outcome = run_under_tool(setup, session, cases, limits, calls=2)
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
         findings, report = read_run(outcome.records, setup.built, text)
+        # The picture shows a case's size.
+        visible = [case for case, _ in cases if case.visibility is Visibility.VISIBLE]
+        sizes = {case.name: case.sizes for case in visible}
+        writers = small_writers(outcome.records, setup, sizes)
     except ValueError:
         result = replace(result, tampered=_TAMPERED)
     else:
         problem = report.unsupported[0] if report.unsupported else None
         unproven = _unproven(setup, report)
         result = replace(result, findings=findings, problem=problem, unproven=unproven)
+        result = replace(result, writers=writers)
     return replace(result, wall_s=time.monotonic() - started_s)
 
 
@@ -104,9 +141,18 @@ def check_triton_memory(
     setup: RunSetup, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> CheckOutcome[MemoryEvidence]:
     """Run a Triton submission; the executor of its launches checks every address."""
-    limits = setup.assignment.limits
-    with Session(setup.built, limits, setup.server, watch_memory=True) as session:
-        result = executor_result(setup, session, cases)
+
+    def run() -> ToolResult:
+        with Session(
+            setup.built,
+            setup.assignment.limits,
+            setup.server,
+            watch_memory=True,
+            budget=setup.budget,
+        ) as session:
+            return executor_result(setup, session, cases)
+
+    result = second_try(setup.budget, run(), run, lambda result: result.outcome.failure)
     advance(executor_findings.TOOL)
     return combine([result], cases)
 

@@ -48,9 +48,9 @@ def check_gpu_memory(
     which are used and ended here. `on_host` runs the checked host build.
     """
 
-    started = started or {}
+    unused = dict(started or {})
     with ExitStack() as undo:
-        for session in started.values():
+        for session in unused.values():
             undo.enter_context(session)
         beside = undo.enter_context(Pool(1, thread_name_prefix="host build"))
         host = beside.submit(on_host) if on_host is not None else None
@@ -58,7 +58,10 @@ def check_gpu_memory(
             results = not_run("compute-sanitizer is not on this machine")
         else:
             results = run_tools(
-                lambda name: run_sanitizer(setup, tool, name, cases, started.get(name)), advance
+                # A second try gets a new worker.
+                lambda name: run_sanitizer(setup, tool, name, cases, unused.pop(name, None)),
+                advance,
+                setup.budget,
             )
         emulated = host.result() if host is not None else None
     if any(map(in_doubt, results)) and not fails_without_a_tool(setup, cases):
@@ -91,7 +94,7 @@ def in_doubt(result: ToolResult) -> bool:
 def fails_without_a_tool(setup: RunSetup, cases: Sequence[Prepared]) -> bool:
     """True if the submission fails on these cases on the GPU, too."""
     limits = setup.assignment.limits
-    with Session(setup.built, limits, setup.server) as session:
+    with Session(setup.built, limits, setup.server, budget=setup.budget) as session:
         return run_under_tool(setup, session, cases, limits).failure is not None
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.common.second_try import second_try
 from grader.checks.common.tool_run import ToolOutcome
 from grader.checks.memory import sanitizer
 from grader.checks.memory.sanitizer_xml import Locate, ReportError
 from grader.checks.memory.verdict import ToolResult
+from grader.judge.time_budget import TimeBudget
 from grader.sandbox import spawn
 from grader.system.retry import Pool
 from grader.text.printable import last_line
@@ -78,8 +82,13 @@ def not_run(reason: str) -> list[ToolResult]:
     return [ToolResult(tool=name, problem=f"{name} could not run: {reason}") for name in names]
 
 
-def run_tools(run: Callable[[str], ToolResult], advance: Callable[[str], None]) -> list[ToolResult]:
-    """Run each of the tools with `run`, as many at once as there are cores."""
+def run_tools(
+    run: Callable[[str], ToolResult], advance: Callable[[str], None], budget: TimeBudget
+) -> list[ToolResult]:
+    """Run each of the tools with `run`, as many at once as there are cores.
+
+    Those that exceed a time limit run once more, one by one, until one does so again.
+    """
 
     def run_one(name: str) -> ToolResult:
         result = run(name)
@@ -88,4 +97,14 @@ def run_tools(run: Callable[[str], ToolResult], advance: Callable[[str], None]) 
 
     most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
     with Pool(most, thread_name_prefix="sanitizer") as pool:
-        return list(pool.map(run_one, sanitizer.TOOLS))
+        results = list(pool.map(run_one, sanitizer.TOOLS))
+    for i, name in enumerate(sanitizer.TOOLS):
+        first = results[i]
+        results[i] = second_try(budget, first, partial(run, name), _unproven_failure, crowded=True)
+        if results[i] is not first and results[i].outcome.failure is not None:
+            break
+    return results
+
+
+def _unproven_failure(result: ToolResult) -> Diagnosis | None:
+    return None if result.proves_fault else result.outcome.failure

@@ -11,11 +11,13 @@ cannot run leaves the word to the others: either the executor or all four tools 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
+from grader.checks.common.second_try import second_try
 from grader.checks.common.tool_run import Prepared
 from grader.checks.memory import launch_replay
 from grader.checks.memory.launch_replay import NoReplayError
@@ -44,30 +46,43 @@ def check_triton_gpu_memory(
     """
     built = replace(setup.built, device=Device.CPU)
     on_cpu = replace(setup, built=built, driver=None, private=False)
-    limits = setup.assignment.limits
-    with Pool(1, thread_name_prefix="replay") as pool:
+    with Pool(1, thread_name_prefix="replay") as pool, ExitStack() as undo:
+
+        def execute() -> tuple[Session, ToolResult]:
+            session = undo.enter_context(
+                Session(
+                    built,
+                    setup.assignment.limits,
+                    setup.server,
+                    watch_memory=True,
+                    records=True,
+                    target=target,
+                    budget=setup.budget,
+                )
+            )
+            return session, executor_result(on_cpu, session, cases)
+
         # Compiled meanwhile, if this machine has not compiled it before.
         program = pool.submit(launch_replay.find_program)
-        with Session(
-            built, limits, setup.server, watch_memory=True, records=True, target=target
-        ) as session:
-            executed = executor_result(on_cpu, session, cases)
-            advance(executor_findings.TOOL)
-            if executed.tampered is not None:
-                return combine([executed], cases)
-            try:
-                if executed.outcome.failure is not None:
-                    if not in_doubt(executed) or fails_without_a_tool(setup, cases):
-                        return combine([executed], cases)
-                    executed = could_not_run(executed)
-                    raise NoReplayError("host code did not run to its end without a GPU")
-                if tool is None:
-                    raise NoReplayError("compute-sanitizer is not on this machine")
-                records = executed.outcome.records
-                replay = launch_replay.prepare(session.recording, records, target, program.result())
-                replayed = launch_replay.replay_all(replay, on_cpu, tool, cases, advance)
-            except NoReplayError as error:
-                replayed = not_run(str(error))
+        session, executed = second_try(
+            setup.budget, execute(), execute, lambda one: one[1].outcome.failure
+        )
+        advance(executor_findings.TOOL)
+        if executed.tampered is not None:
+            return combine([executed], cases)
+        try:
+            if executed.outcome.failure is not None:
+                if not in_doubt(executed) or fails_without_a_tool(setup, cases):
+                    return combine([executed], cases)
+                executed = could_not_run(executed)
+                raise NoReplayError("host code did not run to its end without a GPU")
+            if tool is None:
+                raise NoReplayError("compute-sanitizer is not on this machine")
+            records = executed.outcome.records
+            replay = launch_replay.prepare(session.recording, records, target, program.result())
+            replayed = launch_replay.replay_all(replay, on_cpu, tool, cases, advance)
+        except NoReplayError as error:
+            replayed = not_run(str(error))
     return _combined(replayed, executed, cases)
 
 

@@ -9,7 +9,7 @@ from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.findings import INPUT_HINT, SHOWN, describe, merged_findings
 from grader.checks.common.tool_run import Prepared, ToolOutcome
-from grader.report.evidence import Finding, MemoryEvidence, ToolRun
+from grader.report.evidence import Finding, MemoryEvidence, ToolRun, Writers
 from grader.report.verdict import Verdict
 
 
@@ -18,7 +18,8 @@ class ToolResult:
     """The result of one tool's run.
 
     `problem` says why the tool could not run, `unproven` why a run without findings proves nothing,
-    `tampered` how the submission interfered; `log_line` is the last line of the tool's own log.
+    `tampered` how the submission interfered; `log_line` is the last line of the tool's own log, and
+    `writers` are for a picture.
     """
 
     tool: str
@@ -30,6 +31,7 @@ class ToolResult:
     unproven: str | None = None
     tampered: str | None = None
     log_line: str = ""
+    writers: tuple[Writers, ...] = ()
 
     @property
     def run(self) -> ToolRun:
@@ -64,6 +66,7 @@ def combine(
         findings=findings[:SHOWN],
         findings_total=len(findings),
         output=results[0].output,
+        writers=next((result.writers for result in results if result.writers), ()),
     )
     return CheckOutcome(
         diagnosis=_judge(results if judged is None else judged, findings),

@@ -1,8 +1,10 @@
-"""Time all benchmarks of one kernel: speedup, tier and share of the points.
+"""Time all benchmarks of one kernel: speedup, share of the roofline, tier, share of the points.
 
 speedup of a benchmark   the median of the ratios of its rounds
 speedup of the kernel    the geometric mean over its benchmarks, round by round, so that its
                          confidence interval follows from order statistics as well
+
+The share of the roofline is estimated in the same way, from the submission's times alone.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -22,13 +24,15 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.buffer_pool import open_buffer_pool
 from grader.checks.performance.copy_bandwidth import COPY_BYTES, busy_gpu, copy_rate_gb_s
-from grader.checks.performance.figures import from_host, performance_evidence
+from grader.checks.performance.figures import performance_evidence
 from grader.checks.performance.measurement import (
     DRIFT_TOLERANCE,
     HOST_DRIFT_TOLERANCE,
     Measured,
+    Round,
     measure,
 )
+from grader.checks.performance.roof import WORDS, roof_kind, roof_shares, roofline_of
 from grader.gpu.lock import exclusive_use
 from grader.gpu.monitor import GpuMonitor
 from grader.gpu.nvml import Gpu
@@ -37,8 +41,19 @@ from grader.judge.oracle import Oracle
 from grader.judge.session import Session
 from grader.report.evidence import PerformanceEvidence
 from grader.report.verdict import Verdict
-from grader.timing.decision import WIDTH, Decision, Tier, decide, settled
+from grader.timing.decision import (
+    WIDTH,
+    Criterion,
+    Decision,
+    Found,
+    Scale,
+    Tier,
+    decide,
+    settled,
+    share_of,
+)
 from grader.timing.estimate import Estimate, estimate, fewest_rounds, geometric_mean
+from grader.timing.roofline import Roofline
 from grader.vocabulary import Language, Memory
 
 # Seconds for all benchmarks of a kernel together, baseline included.
@@ -99,14 +114,15 @@ def check_speed(
     tiers: Sequence[Tier],
     advance: Callable[[str], None],
     *,
+    scale: Scale = Scale.STEPS,
     seed: int,
 ) -> SpeedOutcome:
     """Measure every benchmark of the submission's language on this GPU and decide.
 
     Repeats the whole measurement if the first result is too uncertain for a verdict.
     """
-    language = setup.built.language
-    benchmarks = [b for b in setup.assignment.benchmarks if language in b.languages]
+    assignment, language = setup.assignment, setup.built.language
+    benchmarks = [b for b in assignment.benchmarks if language in b.languages]
     if not benchmarks:
         message = f"the assignment has no benchmark for {language.phrase}"
         diagnosis = Diagnosis(Verdict.NOT_MEASURED, message)
@@ -119,6 +135,7 @@ def check_speed(
             copy_gb_s, busy = copy_rate_gb_s(), busy_gpu()
         if busy is not None:
             return SpeedOutcome(diagnosis=busy)
+        roofline = roofline_of(assignment, language, copy_gb_s, monitor.peaks())
         # A worker that sees the inputs of one benchmark must not predict those of the next.
         seeds, tuning_s = random.Random(seed), 0.0
         budget_s = BUDGET_S - (time.monotonic() - begun_s)
@@ -133,6 +150,7 @@ def check_speed(
                     WIDTH * math.sqrt(len(benchmarks)),
                     # With several benchmarks one alone does not show whether their mean is settled.
                     tiers if len(benchmarks) == 1 else (),
+                    roofline if any(tier.roof for tier in tiers) else None,
                 )  # fmt: skip
                 advance(benchmark.name)
                 time_budget.taken(result)
@@ -145,7 +163,9 @@ def check_speed(
                     return SpeedOutcome(
                         diagnosis=_without_tiers(result.failure, tiers), tuning_s=tuning_s
                     )
-            found = combine([result.rounds_ratios for _, result in measured])
+            found = combine(
+                [_figures(setup, one, roofline, result.rounds) for one, result in measured]
+            )
             failed = next((result.failure for _, result in measured if result.failure), None)
             decision = decide(found, tiers) if found and not failed else None
             if decision is not None and not decision.too_wide:
@@ -155,15 +175,16 @@ def check_speed(
         if busy is not None:  # it may have been busy during the rounds
             return SpeedOutcome(diagnosis=busy)
         evidence = performance_evidence(
-            setup.assignment, language, measured, found, decision, tiers, copy_gb_s, monitor,
+            assignment, language, measured, found, decision, tiers, scale, copy_gb_s, monitor,
             other_processes,
         )  # fmt: skip
-    if failed is not None or found is None or decision is None:
+    if failed is not None or decision is None:
         diagnosis = failed or Diagnosis(Verdict.NOT_MEASURED, "too few rounds could be timed")
         return SpeedOutcome(diagnosis=diagnosis, evidence=evidence, tuning_s=tuning_s)
+    kind = roof_kind(assignment, language, benchmarks, roofline) if roofline else "mixed"
     return SpeedOutcome(
-        diagnosis=_diagnosis(found, decision, tiers),
-        share=decision.tier.share if decision.tier and not decision.too_wide else 0.0,
+        diagnosis=_diagnosis(found, decision, tiers, WORDS[kind]),
+        share=share_of(found, decision, tiers, scale),
         evidence=evidence,
         tuning_s=tuning_s,
     )
@@ -180,8 +201,15 @@ def _measure_one(
     budget_s: float,
     width: float,
     tiers: Sequence[Tier],
+    roofline: Roofline | None,
 ) -> Measured:
     assignment, built = setup.assignment, setup.built
+
+    def enough(rounds: Sequence[Round]) -> bool:
+        found = combine([_figures(setup, benchmark, roofline, rounds)])
+        narrow = all(figure.width <= width for figure in found.values())
+        return narrow or bool(tiers and settled(found, tiers))
+
     case = benchmark.case(seed)
     rng = random.Random(seed)
     baseline_limits = Limits(memory_mib=_BASELINE_MEMORY_MIB)
@@ -213,8 +241,10 @@ def _measure_one(
             budget_s=max(budget_s - setting_up_s, budget_s / 2),
             throttled=monitor.disturbances,
             first=lambda: rng.random() < 0.5,
-            enough=lambda found: found.width <= width or bool(tiers and settled(found, tiers)),
-            tolerance=HOST_DRIFT_TOLERANCE if from_host(assignment) else DRIFT_TOLERANCE,
+            enough=enough,
+            tolerance=(
+                HOST_DRIFT_TOLERANCE if assignment.signature.in_host_memory else DRIFT_TOLERANCE
+            ),
         )
 
 
@@ -235,14 +265,29 @@ def sets_for(
     return max(_FEWEST_SETS, min(_MOST_SETS, on_gpu, on_host))
 
 
-def combine(ratios: Sequence[Sequence[float]]) -> Estimate | None:
-    """Return the estimate of the geometric mean over benchmarks; None for too few rounds."""
-    rounds = min(map(len, ratios), default=0)
-    if rounds < fewest_rounds():
-        return None
-    return estimate(
-        [geometric_mean([of_benchmark[i] for of_benchmark in ratios]) for i in range(rounds)]
-    )
+def _figures(
+    setup: RunSetup, benchmark: Benchmark, roofline: Roofline | None, rounds: Sequence[Round]
+) -> dict[Criterion, Sequence[float]]:
+    """Return the figures of one benchmark, round by round, by criterion."""
+    shares = roof_shares(setup.assignment, setup.built.language, benchmark, roofline, rounds)
+    roof = {} if shares is None else {Criterion.ROOF: shares}
+    return {Criterion.TORCH: [one.ratio for one in rounds], **roof}
+
+
+def combine(figures: Sequence[Mapping[Criterion, Sequence[float]]]) -> dict[Criterion, Estimate]:
+    """Return the estimates of the geometric means over benchmarks; {} for too few rounds.
+
+    A criterion counts only if all benchmarks have it.
+    """
+    found = {}
+    for criterion in Criterion:
+        of_all = [one[criterion] for one in figures if criterion in one]
+        rounds = min(map(len, of_all), default=0)
+        if len(of_all) == len(figures) and rounds >= fewest_rounds():
+            found[criterion] = estimate(
+                [geometric_mean([of_one[i] for of_one in of_all]) for i in range(rounds)]
+            )
+    return found
 
 
 def _without_tiers(failure: Diagnosis, tiers: Sequence[Tier]) -> Diagnosis:
@@ -252,28 +297,38 @@ def _without_tiers(failure: Diagnosis, tiers: Sequence[Tier]) -> Diagnosis:
     return Diagnosis(Verdict.NOT_MEASURED, f"{failure.message}, {_UNSCORED}")
 
 
-def _diagnosis(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Diagnosis:
-    figure = f"{found.median:.2f} times as fast as torch"
-    interval = f"{found.low:.3f} to {found.high:.3f}"
+def _diagnosis(
+    found: Found, decision: Decision, tiers: Sequence[Tier], roof_words: str
+) -> Diagnosis:
+    """Return the verdict; the message begins with the figure that decides."""
+    speedup = f"{found[Criterion.TORCH].median:.2f} times as fast as torch"
     if not tiers:
-        return Diagnosis(Verdict.NOT_MEASURED, f"{figure}, {_UNSCORED}")
+        return Diagnosis(Verdict.NOT_MEASURED, f"{speedup}, {_UNSCORED}")
+    by = found[decision.by]
+    figure, also = speedup, ""
+    if decision.by is Criterion.ROOF:
+        figure, also = f"{by.median:.2f} {roof_words}", f"; {speedup}"
+    interval = f"{by.low:.3f} to {by.high:.3f}"
     if decision.too_wide:
         return Diagnosis(
             Verdict.NOT_MEASURED,
-            f"{figure}, but between {interval}: too uncertain to score in two measurements",
+            f"{figure}, but between {interval}: too uncertain to score in two measurements{also}",
             hint="grade again on a GPU that nothing else uses",
         )
     following = next(
         (t for t in tiers if not decision.tier or t.speedup > decision.tier.speedup), None
     )
     hint = f"the next tier is at {following.speedup:g}" if following else ""
+    if following and following.roof is not None and Criterion.ROOF in found:
+        hint += f", or at {following.roof:g} {roof_words}"
     if decision.undecided is not None:
         return Diagnosis(
             Verdict.INCONCLUSIVE if decision.undecided.accepted else Verdict.TOO_SLOW,
-            f"{figure} ({interval}), as good as the tier at {decision.undecided.speedup:g}",
+            f"{figure} ({interval}), as good as the tier at "
+            f"{decision.undecided.asked[decision.by]:g}{also}",
             hint=hint,
         )
     fast = decision.tier is not None and decision.tier.accepted
     return Diagnosis(
-        Verdict.ACCEPTED if fast else Verdict.TOO_SLOW, f"{figure} ({interval})", hint=hint
+        Verdict.ACCEPTED if fast else Verdict.TOO_SLOW, f"{figure} ({interval}){also}", hint=hint
     )

@@ -37,15 +37,16 @@ class PerformanceCheck(Check[PerformanceEvidence]):
         oracle = context.oracle
         if not context.can_share:
             return [_without_figures(Verdict.NOT_MEASURED, _NO_SHARING)]
-        tiers = context.file.kernel.tiers.of(context.file.language, gpu.architecture)
+        tiers = context.file.kernel.tiers
         return [
             check_speed(
                 context.setup(private=False),
                 context.baseline(),
                 oracle,
                 gpu,
-                tiers,
+                tiers.of(context.file.language, gpu.name, gpu.architecture),
                 context.advance,
+                scale=tiers.scale,
                 seed=context.rng(self.name).getrandbits(62),
             )
         ]

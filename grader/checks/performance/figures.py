@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from grader.assignment.model import Assignment, Benchmark
 from grader.checks.performance.measurement import Measured
+from grader.checks.performance.roof import roof_kind, roofline_of, work_of
 from grader.gpu.monitor import GpuMonitor, Peaks
 from grader.report.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
-from grader.timing.decision import Decision, Tier
-from grader.timing.estimate import Estimate
-from grader.vocabulary import Language, Memory
+from grader.timing.decision import Criterion, Decision, Found, Scale, Tier, share_of
+from grader.timing.roofline import Roofline
+from grader.vocabulary import Language
 
 # A flagged rate exceeds what the clocks allow by more than the clocks' inexactness.
 _BEYOND = 1.05
@@ -22,42 +23,68 @@ def performance_evidence(
     assignment: Assignment,
     language: Language,
     measured: Sequence[tuple[Benchmark, Measured]],
-    found: Estimate | None,
+    found: Found,
     decision: Decision | None,
     tiers: Sequence[Tier],
-    roof_gb_s: float,
+    scale: Scale,
+    copy_gb_s: float,
     monitor: GpuMonitor,
     other_processes: int,
 ) -> PerformanceEvidence:
     """Return the evidence of a measurement; `other_processes` counts those on the GPU."""
     state, peaks = monitor.state(), monitor.peaks()
+    roofline = roofline_of(assignment, language, copy_gb_s, peaks)
     timings = tuple(
-        timing_of(assignment, language, benchmark, one, roof_gb_s)
+        timing_of(assignment, language, benchmark, one, roofline)
         for benchmark, one in measured
         if one.rounds
     )
-    best = decision.tier.speedup if decision and decision.tier and not decision.too_wide else 0.0
+    speedup, roof = found.get(Criterion.TORCH), found.get(Criterion.ROOF)
+    scored = decision is not None and not decision.too_wide and bool(tiers)
+    best = decision.tier if decision is not None and scored else None
     return PerformanceEvidence(
         benchmarks=timings,
-        speedup=round(found.median, 4) if found else None,
-        low=round(found.low, 4) if found else None,
-        high=round(found.high, 4) if found else None,
+        speedup=round(speedup.median, 4) if speedup else None,
+        low=round(speedup.low, 4) if speedup else None,
+        high=round(speedup.high, 4) if speedup else None,
+        roof=round(roof.median, 4) if roof else None,
+        roof_low=round(roof.low, 4) if roof else None,
+        roof_high=round(roof.high, 4) if roof else None,
+        roof_kind=(
+            roof_kind(assignment, language, [benchmark for benchmark, _ in measured], roofline)
+            if roof and roofline
+            else None
+        ),
         tiers=tuple(
             TierShown(
                 speedup=tier.speedup,
+                roof=tier.roof,
                 share=tier.share,
                 accepted=tier.accepted,
-                reached=tier.speedup <= best,
+                reached=best is not None and tier.speedup <= best.speedup,
             )
             for tier in tiers
         ),
-        roof_gb_s=round(roof_gb_s, 1),
+        scale=scale.value,
+        share=(
+            round(share_of(found, decision, tiers, scale), 4)
+            if decision is not None and scored
+            else None
+        ),
+        reached_by=decision.by.value if decision is not None and best is not None else None,
+        roof_gb_s=round(copy_gb_s, 1),
+        peak_tflop_s=round(roofline.tflop_s, 1) if roofline and roofline.tflop_s else None,
         sm_mhz=state.clocks.sm_mhz,
         memory_mhz=state.clocks.memory_mhz,
         temperature_c=state.temperature_c,
         throttle_reasons=state.throttle_reasons,
         flags=tuple(
-            _flags(timings, peaks, other_processes, float32=_all_float32(assignment, language))
+            _flags(
+                timings,
+                peaks,
+                other_processes,
+                float32=assignment.signature.arithmetic(language) == "float32",
+            )
         ),
     )
 
@@ -67,15 +94,14 @@ def timing_of(
     language: Language,
     benchmark: Benchmark,
     one: Measured,
-    roof_gb_s: float,
+    roofline: Roofline | None,
 ) -> BenchmarkTiming:
     """Return the figures of one benchmark that has rounds."""
-    signature = assignment.signature
-    size = signature.element_type(signature.arrays[0], language).size
-    values = {**benchmark.sizes, "size": size}
+    work = work_of(assignment, language, benchmark)
     submission_s = statistics.median(r.submission_s for r in one.rounds)
-    gb_s = benchmark.bytes.evaluate(values) / submission_s / 1e9
-    flops = benchmark.flops.evaluate(values) if benchmark.flops else None
+    gb_s = work.gb_s / submission_s
+    tflop_s = work.tflop_s / submission_s if work.tflop_s is not None else None
+    peak_tflop_s = roofline.tflop_s if roofline else None
     ratios = one.rounds_ratios
     return BenchmarkTiming(
         name=benchmark.name,
@@ -92,24 +118,12 @@ def timing_of(
         overhead_us=round(one.overhead_s * 1e6, 1),
         baseline_alone_us=round(one.alone_s * 1e6, 3),
         gb_s=round(gb_s, 3),
-        tflop_s=round(flops / submission_s / 1e12, 3) if flops else None,
-        # A share of the copy bandwidth makes sense only for the GPU's own memory.
-        roof_share=(
-            round(gb_s / roof_gb_s, 4) if roof_gb_s and not from_host(assignment) else None
-        ),
+        tflop_s=round(tflop_s, 3) if tflop_s else None,
+        roof_share=round(gb_s / roofline.gb_s, 4) if roofline else None,
+        peak_share=round(tflop_s / peak_tflop_s, 4) if tflop_s and peak_tflop_s else None,
+        baseline_rounds_us=tuple(round(r.baseline_s * 1e6, 3) for r in one.rounds),
+        submission_rounds_us=tuple(round(r.submission_s * 1e6, 3) for r in one.rounds),
     )
-
-
-def from_host(assignment: Assignment) -> bool:
-    """True if an array lies in host memory."""
-    return any(array.memory is Memory.HOST for array in assignment.signature.arrays)
-
-
-def _all_float32(assignment: Assignment, language: Language) -> bool:
-    """True if all arrays are float32, which tensor cores would round."""
-    signature = assignment.signature
-    words = {signature.element_type(array, language).word for array in signature.arrays}
-    return words == {"float32"}
 
 
 def _flags(

@@ -51,7 +51,7 @@ from grader.errors import GraderError
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
 from grader.judge.session import Session
 from grader.report.verdict import Verdict
-from grader.timing.decision import NOISE, WIDTH
+from grader.timing.decision import NOISE
 from grader.timing.estimate import Estimate, estimate, fewest_rounds
 
 MOST_ROUNDS = 400
@@ -132,14 +132,14 @@ def measure(
     budget_s: float,
     throttled: Callable[[], Sequence[str]],
     first: Callable[[], bool],
-    enough: Callable[[Estimate], bool] = lambda found: found.width <= WIDTH,
+    enough: Callable[[Sequence[Round]], bool],
     tolerance: DriftTolerance = DRIFT_TOLERANCE,
 ) -> Measured:
     """Measure one benchmark.
 
     `throttled` returns the reasons why the GPU is slower at this moment than it could be; `first`
-    draws whether the baseline begins a round. Rounds continue until `enough` accepts their
-    estimate or `budget_s` is spent, not counting the time in which the submission compiles and
+    draws whether the baseline begins a round. Rounds continue until `enough` accepts
+    them or `budget_s` is spent, not counting the time in which the submission compiles and
     tunes. A slow GPU may take longer: there are always as many rounds as an interval needs.
     """
     limits = Limits(call_s=_RUN_S, load_s=_RUN_S, memory_mib=1 << 20)
@@ -225,7 +225,7 @@ class _Rounds:
         deadline_s: float,
         throttled: Callable[[], Sequence[str]],
         first: Callable[[], bool],
-        enough: Callable[[Estimate], bool],
+        enough: Callable[[Sequence[Round]], bool],
     ) -> None:
         """Time rounds until there are enough, or the next one would end after `deadline_s`."""
         walls_s: list[float] = []
@@ -243,7 +243,7 @@ class _Rounds:
             over = now_s + statistics.median(walls_s) > deadline_s
             rounds = self._rounds()
             if len(rounds) >= fewest_rounds() and (
-                over or (len(rounds) >= _ENOUGH_ROUNDS and enough(_estimate(rounds)))
+                over or (len(rounds) >= _ENOUGH_ROUNDS and enough(rounds))
             ):
                 return
             if over and self._discarded > _SKIPPED_MOST * (self._discarded + len(self._kept)):

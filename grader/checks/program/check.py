@@ -34,6 +34,7 @@ class ProgramCheck(Check[ProgramEvidence]):
             check_program(
                 context.assignment,
                 linked,
+                context.budget,
                 kernel=kernel.kernel.name,
                 kernel_file=kernel.source.path,
                 rng=context.rng(self.name),

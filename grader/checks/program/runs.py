@@ -26,7 +26,8 @@ from grader.build.artifact import Built
 from grader.build.elf import read_symbols
 from grader.checks.check import CheckOutcome
 from grader.checks.common.crash import explain_crash
-from grader.checks.common.diagnosis import Diagnosis, exceeded_limit
+from grader.checks.common.diagnosis import IDLE_HINT, Diagnosis, exceeded_limit
+from grader.checks.common.second_try import second_try
 from grader.checks.program.control_page import (
     NO_ORDERS,
     PAGE_FD,
@@ -38,6 +39,7 @@ from grader.checks.program.control_page import (
 )
 from grader.errors import ToolError
 from grader.judge.outcome import OF_LIMIT, Outcome, Status, parse_records
+from grader.judge.time_budget import TimeBudget
 from grader.report.evidence import ProgramEvidence, ProgramRun
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
@@ -89,6 +91,7 @@ def plan(outputs: int, rng: random.Random) -> tuple[Orders, ...]:
 def check_program(
     assignment: Assignment,
     program: Built,
+    budget: TimeBudget,
     *,
     kernel: str,
     kernel_file: str,
@@ -97,14 +100,16 @@ def check_program(
 ) -> CheckOutcome[ProgramEvidence]:
     """Run `program` as planned; the runs end with the first that is not accepted.
 
+    A run whose time limit the machine may have caused is repeated once, by itself.
+
     It is linked with the kernel named `kernel`, from `kernel_file`. Raises ToolError if the program
     cannot be started on this machine.
     """
     orders = plan(len(assignment.signature.outputs), rng)
 
-    def one(order: Orders) -> tuple[ProgramRun, str]:
+    def one(order: Orders) -> tuple[ProgramRun, Diagnosis]:
         started_s = time.monotonic()
-        result = _run(program, kernel_file, assignment, order)
+        result = _run(program, kernel_file, assignment, order, budget)
         diagnosis = result.diagnosis()
         ended, observation = result.ended, result.observation
         run = ProgramRun(
@@ -119,20 +124,31 @@ def check_program(
             wall_s=round(time.monotonic() - started_s, 3),
             output=ended.output[-_KEPT_CHARACTERS:],
         )
-        return run, diagnosis.hint
+        return run, diagnosis
+
+    def again(number: int) -> bool:
+        """Run once more if the machine may have been the cause; return whether it is accepted."""
+        done[number] = second_try(
+            budget,
+            done[number],
+            lambda: one(orders[number]),
+            lambda run: run[1],
+            crowded=number > 0 and program.device is Device.CUDA,
+        )
+        return done[number][0].verdict is Verdict.ACCEPTED
 
     # The first by itself: who is slow, or always wrong, need not be run again and again.
     done = [one(orders[0])]
     advance("run 1")
-    if done[0][0].verdict is Verdict.ACCEPTED:
+    if again(0):
         most = max(1, min(_AT_A_TIME, os.cpu_count() or 1))
         with Pool(most, thread_name_prefix="program") as pool:
             for number, result in enumerate(pool.map(one, orders[1:]), start=2):
                 done.append(result)
                 advance(f"run {number}")
-    failed = next((i for i, (run, _) in enumerate(done) if run.verdict is not Verdict.ACCEPTED), -1)
+    failed = next((i for i in range(len(done)) if not again(i)), -1)
     runs = [run for run, _ in done][: failed + 1 or None]
-    hint = done[failed][1]
+    hint = done[failed][1].hint
     return CheckOutcome(
         diagnosis=_summary(runs, kernel_file, hint),
         evidence=ProgramEvidence(kernel=kernel, runs=tuple(runs), runs_total=len(orders)),
@@ -153,7 +169,9 @@ def _summary(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnos
     )
 
 
-def _run(program: Built, kernel_file: str, assignment: Assignment, order: Orders) -> _RunResult:
+def _run(
+    program: Built, kernel_file: str, assignment: Assignment, order: Orders, budget: TimeBudget
+) -> _RunResult:
     """Run the program once, in a new scratch folder."""
     limits = assignment.limits
     with scratch_folder("grade-program-") as folder, Page(order) as page:
@@ -173,7 +191,9 @@ def _run(program: Built, kernel_file: str, assignment: Assignment, order: Orders
             gpu=program.device is Device.CUDA,
         )
         try:
-            end = running.wait_for(None, time.monotonic() + limits.program_s)
+            deadline_s, idle_s = time.monotonic() + limits.program_s, budget.idle_left_s
+            end = running.wait_for(None, deadline_s, idle_s=idle_s)
+            budget.spend(program.file, running.spent())
             assert end is not None  # there is no channel to become readable
             ended = running.finish(end)
         finally:
@@ -190,6 +210,7 @@ def _run(program: Built, kernel_file: str, assignment: Assignment, order: Orders
             ended=ended,
             observation=page.observation(),
             records=parse_records(running.report.text()),
+            exhaustion=budget.exhaustion,
         )
 
 
@@ -213,12 +234,20 @@ class _RunResult:
     ended: Ended
     observation: Observation | None
     records: tuple[dict[str, object], ...]
+    exhaustion: str  # what used up the submission's budget of idle time, if it is used up
 
     def diagnosis(self) -> Diagnosis:
         """Return the diagnosis: limits first, then crashes, then the exit code."""
         cpu_time_is_up = self.ended.signal == signal.SIGXCPU
         status = Status.TIME_LIMIT if cpu_time_is_up else OF_LIMIT.get(self.ended.end)
-        exceeded = exceeded_limit(status, self.program.file, self.limits, self.limits.program_s)
+        waited = self.ended.waited
+        if status is Status.TIME_LIMIT and waited and self.exhaustion:
+            return Diagnosis(
+                Verdict.TIME_LIMIT, f"{self.program.file} {self.exhaustion}", hint=IDLE_HINT
+            )
+        exceeded = exceeded_limit(
+            status, self.program.file, self.limits, self.limits.program_s, waited=waited
+        )
         if status is Status.OUTPUT_LIMIT and exceeded is not None:
             return replace(exceeded, hint="print the first few wrong elements only")
         if exceeded is not None:

@@ -37,8 +37,9 @@ def find_host_work(setup: RunSetup, text: str, case: Prepared) -> BrokenRule | N
     arrays = setup.assignment.signature.arrays
     if any(array.memory is Memory.HOST for array in arrays):
         return None  # copies are the task
-    with Session(setup.built, setup.assignment.limits, None, host_settings="") as session:
-        outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
+    limits = setup.assignment.limits
+    with Session(setup.built, limits, None, host_settings="", budget=setup.budget) as session:
+        outcome = run_under_tool(setup, session, [case], limits)
     if outcome.failure is not None or outcome.wrong:
         return None
     try:

@@ -90,7 +90,8 @@ def _without_launches(
     """Call the submission with launches that do nothing, and compare the outputs."""
     run: list[str] = []
     written = 0
-    with Session(setup.built, setup.assignment.limits, setup.server, idle=True) as session:
+    limits = setup.assignment.limits
+    with Session(setup.built, limits, setup.server, idle=True, budget=setup.budget) as session:
         outcome = session.load()
         for case in cases:
             if not outcome.done or written:

@@ -88,6 +88,7 @@ def _figures(
             yield replace(
                 figure,
                 speedup=timed.evidence.speedup,
+                roof=timed.evidence.roof,
                 benchmarks=tuple(BenchmarkFigure.of(asdict(t)) for t in timed.evidence.benchmarks),
             )
 

@@ -28,6 +28,7 @@ from grader.grading.plan import Options
 from grader.grading.progress import progress_on
 from grader.grading.selection import check_kernels
 from grader.text.numbers import three_digits
+from grader.timing.decision import Tier
 
 
 def print_calibration(
@@ -46,12 +47,15 @@ def print_calibration(
         proposal = measured.proposal(kernel.name, language)
         if proposal is None:
             continue
-        tiers = ", ".join(
-            f"{{ speedup = {tier.speedup:g}, share = {tier.share:g} }}" for tier in proposal.tiers
-        )
+        tiers = ", ".join(map(_as_toml, proposal.tiers))
         plain(f"proposed for {kernel.name}: tiers.{language} = [{tiers}]", soft_wrap=True)
         for sentence in proposal.sensitive:
             plain(f"  sensitive: {sentence}")
+
+
+def _as_toml(tier: Tier) -> str:
+    roof = "" if tier.roof is None else f"roof = {tier.roof:g}, "
+    return f"{{ speedup = {tier.speedup:g}, {roof}share = {tier.share:g} }}"
 
 
 def figures_table(figures: Sequence[SourceFigure]) -> Table:

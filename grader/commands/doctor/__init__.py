@@ -73,6 +73,6 @@ def main(console: Console | None = None) -> ExitCode:
     """Print the diagnosis of this machine; incomplete if nothing can be graded."""
     console = console or Console()
     diagnosis = diagnose()
-    print_rows(diagnosis.rows, console)
     print_ability(diagnosis.ability, console)
+    print_rows(diagnosis.rows, console)
     return ExitCode.of(complete=diagnosis.ability.anything)

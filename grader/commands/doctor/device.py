@@ -18,9 +18,9 @@ from grader.gpu.nvml import ComputeMode, Gpu
 from grader.gpu.target import DEFAULT, TARGET_VARIABLE
 from grader.system import toolchain
 
-PENDING = "performance stays pending"
-CPU_ONLY = f"kernels run on the CPU only and {PENDING}"
-CUDA_PENDING = f"CUDA C++ kernels run on the CPU only and their {PENDING}"
+PENDING = "points for speed stay pending"
+CPU_ONLY = f"kernels run on the CPU only, and {PENDING}"
+CUDA_PENDING = f"CUDA C++ kernels run on the CPU only, and their {PENDING}"
 
 ROOMY_MIB = 4096  # for a judge, a worker and a course's largest benchmark at the same time
 
@@ -82,8 +82,8 @@ def _judge_use(graphics: Graphics, fixes: Fixes) -> Iterator[Row]:
     prohibited = gpu.compute_mode is ComputeMode.PROHIBITED
     exclusive = gpu.compute_mode is ComputeMode.EXCLUSIVE_PROCESS and not graphics.mps.active
     if prohibited or exclusive:
-        admits = "none" if prohibited else "one process"
-        found = f"{gpu.compute_mode} admits {admits}; judge and worker are two"
+        allowed = "no process" if prohibited else "one process"
+        found = f"{gpu.compute_mode} allows {allowed}, and grading needs two processes"
         fix = fixes.nvidia_smi("-i", str(gpu.index), "-c", "DEFAULT")
         yield mismatched("compute mode", found, cost=CPU_ONLY, fix=fix)
     if graphics.mps.active:
@@ -99,7 +99,7 @@ def _judge_use(graphics: Graphics, fixes: Fixes) -> Iterator[Row]:
             + (f", {process.memory_mib} MiB)" if process.memory_mib is not None else ")")
             for process in gpu.processes
         )
-        cost = f"if they compute during a timing, it is too noisy and {PENDING}"
+        cost = f"if they compute while a kernel is timed, the times are useless, and {PENDING}"
         yield note("GPU in use", f"by {users}", cost=cost)
     if gpu.memory_free_mib < ROOMY_MIB:
         cost = f"the largest benchmarks may not fit; their {PENDING}"
@@ -111,7 +111,7 @@ def _judge_use(graphics: Graphics, fixes: Fixes) -> Iterator[Row]:
         yield note(
             "GPU clocks",
             f"held back by: {', '.join(gpu.throttle_reasons)}",
-            cost="absolute times are longer; speedups, measured alternately with torch, stay fair",
+            cost="kernels take longer, but so does torch: the speedups stay fair",
         )
 
 
@@ -138,7 +138,7 @@ def judge_nvcc(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     cost = (
         CUDA_PENDING
         if visible
-        else "what g++ accepts and nvcc rejects shows only on a machine with nvcc"
+        else "a mistake that only nvcc notices is found later, by the course"
     )
     if search.tool is None:
         row = broken if passed_over else missing if visible else note
@@ -165,7 +165,7 @@ def judge_nvcc(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     else:
         yield ok("nvcc", found)
     if passed_over:
-        yield note("nvcc", f"passed over {passed_over}")
+        yield note("nvcc", f"not used: {passed_over}")
 
 
 def judge_sanitizer(facts: Facts, fixes: Fixes) -> Row:
@@ -176,7 +176,7 @@ def judge_sanitizer(facts: Facts, fixes: Fixes) -> Row:
     passed_over = reasons(search)
     found = passed_over or "none"
     if not gpu_usable(facts):
-        cost = "nothing: without a GPU the grader's own checks find memory errors"
+        cost = "none: without a GPU the grader's own checks find memory errors"
         return note("compute-sanitizer", found, cost=cost)
     row = broken if passed_over else missing
     cost = "memory checks of CUDA C++ on the GPU stay pending"
@@ -190,7 +190,7 @@ def judge_target(facts: Facts) -> Row:
     if isinstance(target, UsageError):
         cost = "nothing is graded on the CPU"
         return mismatched("target", target.message, cost=cost, fix=f"unset {TARGET_VARIABLE}")
-    found = f"{target.name} ({target.gpu}): kernels are compiled for it where no GPU grades"
+    found = f"{target.name} ({target.gpu}): without a GPU, kernels are compiled for this one"
     if known and target.capability not in known:
         return mismatched(
             "target",

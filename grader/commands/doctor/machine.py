@@ -75,8 +75,8 @@ def judge_cxx(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     else:
         yield ok("g++", found)
     if passed_over:
-        cost = f"nothing, if you want to use {search.tool.path}"
-        yield note("g++", f"passed over {passed_over}", cost=cost)
+        cost = f"none, if you want to use {search.tool.path}"
+        yield note("g++", f"not used: {passed_over}", cost=cost)
 
 
 _ANOTHER_USER = "install Python where every user can read it (such as /opt), not in a home folder"
@@ -93,14 +93,14 @@ def judge_isolation(isolation: Isolation | None) -> Iterator[Row]:
     if isolation.level is Level.FULL:
         yield ok("sandbox", found)
         if notes:
-            cost = "no escape attempt succeeded; a separate user would be one more layer"
+            cost = "none for your own code: none of the attempts to leave the sandbox succeeded"
             yield note("sandbox", notes, cost=cost, fix=_ANOTHER_USER if unreadable else "")
         return
     # A note, not a fault: students run their own code on their own machine.
     yield note(
         "sandbox",
         f"{found}; {notes}" if notes else found,
-        cost=f"{'; '.join(isolation.missing)}: acceptable for your own code only",
+        cost=f"{'; '.join(isolation.missing)}: grade your own code only",
         fix=f"{_ANOTHER_USER}; if that is not enough, {_NEWER_KERNEL}"
         if unreadable
         else f"to grade other people's code, {_NEWER_KERNEL}",

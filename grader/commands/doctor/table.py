@@ -1,4 +1,4 @@
-"""Prints the diagnosis: a line for each component, its cost and its fix.
+"""Prints the diagnosis: what can be graded, then each component with its effect and its fix.
 
 Commands are printed unwrapped, so that they can be copied. Colour only repeats words.
 """
@@ -21,21 +21,20 @@ _STYLES = {
     RowState.MISMATCHED: "bold red",
 }
 _STATE_WIDTH = max(len(state) for state in RowState) + 2
+_BELOW = 4  # columns before what does not fit beside a row's head
 
 
 def print_rows(rows: tuple[Row, ...], console: Console) -> None:
-    """Print every row, with its cost and fix below."""
+    """Print every row, with its effect and fix below."""
     thing_width = max(len(row.thing) for row in rows) + 2
-    indent = _STATE_WIDTH + thing_width
     for row in rows:
         head = Text(f"{row.state:<{_STATE_WIDTH}}", style=_STYLES[row.state])
         head.append(f"{row.thing:<{thing_width}}", style="bold")
-        _print_beside(head, row.found, indent, console)
+        _print_beside(head, row.found, console)
         if row.cost:
-            head = Text(" " * indent + "costs  ", style="dim")
-            _print_beside(head, row.cost, indent + 7, console)
+            _print_beside(Text(" " * _BELOW).append("effect  ", style="dim"), row.cost, console)
         if row.fix:
-            line = Text(" " * indent).append("fix    ", style="dim").append(row.fix)
+            line = Text(" " * _BELOW).append("fix     ", style="dim").append(row.fix)
             console.print(line, soft_wrap=True, highlight=False)
 
 
@@ -45,12 +44,12 @@ def print_ability(ability: Ability, console: Console) -> None:
         "CUDA C++": _devices(gpu=ability.cuda_on_gpu, cpu=ability.cuda_on_cpu),
         "Triton": _devices(gpu=ability.triton_on_gpu, cpu=ability.triton_on_cpu),
     }
-    console.print()
     for language, where in devices.items():
         console.print(Text(f"{language:<10}").append(where or "cannot be graded here"))
     timed = ability.cuda_on_gpu or ability.triton_on_gpu
     if ability.anything and not timed:
         console.print("Performance is not measured here: its points stay pending.")
+    console.print()
 
 
 def _devices(*, gpu: bool, cpu: bool) -> str:
@@ -58,8 +57,13 @@ def _devices(*, gpu: bool, cpu: bool) -> str:
     return f"is graded on {' and '.join(names)}" if names else ""
 
 
-def _print_beside(head: Text, words: str, indent: int, console: Console) -> None:
-    """Print words after a head, with aligned continuation lines."""
+def _print_beside(head: Text, words: str, console: Console) -> None:
+    """Print words after a head if they fit on its line, else below it."""
+    indent = len(head.plain)
+    if indent + len(words) > console.width and indent > 3 * _BELOW:
+        head.rstrip()
+        console.print(head, soft_wrap=True, highlight=False)
+        head, indent = Text(" " * _BELOW), _BELOW
     # Keep paths in one piece, so that they can be copied.
     first, *lines = textwrap.wrap(
         words, max(console.width - indent, 20), break_long_words=False, break_on_hyphens=False

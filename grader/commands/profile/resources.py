@@ -25,7 +25,7 @@ from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system.toolchain import Tool
-from grader.vocabulary import Language
+from grader.vocabulary import CheckName, Language
 
 
 def resources(
@@ -72,7 +72,8 @@ def triton_resources(
     from grader.checks.correctness.judging import check_correctness
     from grader.checks.counters.count import counting_case
 
-    case = counting_case(file.assignment, file.file.kernel, Language.TRITON, file.public_seed)
+    rng = file.rng(CheckName.COUNTERS)
+    case = counting_case(file.assignment, file.file.kernel, Language.TRITON, file.public_seed, rng)
     launches: list[dict[str, Any]] = []
 
     def keep(record: dict[str, Any]) -> None:

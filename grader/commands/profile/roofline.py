@@ -1,10 +1,5 @@
 """The roofline of a kernel: as bars in a terminal, as a picture in SVG.
 
-At an arithmetic intensity of i operations per byte, the roofline is the lower of
-
-    rate = i · bandwidth      memory-bound
-    rate = peak               compute-bound
-
 A kernel without counted operations has no point in the picture: its share of the
 bandwidth is drawn as a bar instead.
 """
@@ -13,49 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from grader.text.templates import templates
+from grader.timing.roofline import Point, Roofline
 
 BAR = 40
 _WIDTH, _HEIGHT, _MARGIN = 720, 440, 60
 _DECADES = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One benchmark's rates; `tflop_s` is None if its operations are not counted."""
-
-    name: str
-    gb_s: float
-    tflop_s: float | None = None
-
-    @property
-    def intensity(self) -> float | None:
-        """Operations per byte that has to move; None if they are not counted."""
-        return None if self.tflop_s is None else 1e3 * self.tflop_s / self.gb_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roofline:
-    """A GPU's measured bandwidth, and its float32 peak if it is known."""
-
-    gb_s: float
-    tflop_s: float | None = None
-
-    def share(self, point: Point) -> float:
-        """Return the point's rate as a share of the roofline above it."""
-        shares = [point.gb_s / self.gb_s]
-        if point.tflop_s is not None and self.tflop_s is not None:
-            shares.append(point.tflop_s / self.tflop_s)
-        return max(shares)
-
-    def bound(self, point: Point) -> str:
-        """Return the point's bound: "memory" or "arithmetic"."""
-        if point.intensity is None or self.tflop_s is None:
-            return "memory"
-        return "memory" if point.intensity * self.gb_s < 1e3 * self.tflop_s else "arithmetic"
 
 
 def bars(points: Sequence[Point], roofline: Roofline) -> list[str]:

@@ -24,11 +24,10 @@ from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
 from grader.commands.profile.resources import resources, triton_resources
-from grader.commands.profile.roofline import Point, Roofline, bars, drawing
+from grader.commands.profile.roofline import bars, drawing
 from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
-from grader.gpu.monitor import GpuMonitor
 from grader.gpu.nvml import Gpu
 from grader.gpu.target import course_target
 from grader.grading.context import FileContext, open_context
@@ -40,7 +39,8 @@ from grader.submission.reader import Submission
 from grader.system import toolchain
 from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
-from grader.vocabulary import Language
+from grader.timing.roofline import Point, Roofline
+from grader.vocabulary import CheckName, Language
 
 _INDENT = 2
 _THREADS_PER_MULTIPROCESSOR = 2048  # of data centres' GPUs
@@ -75,7 +75,7 @@ def run_profile(
     page = Page(Console())
     failed = False
     with (
-        progress_on(Console(stderr=True)) as progress,
+        progress_on(Console(stderr=True), log=False) as progress,
         open_context(assignment, options, plan) as context,
     ):
         for kernel_file in plan.files:
@@ -138,9 +138,9 @@ class _Profile:
         self._write(f"time: {timed.diagnosis.message}")
         if timed.evidence is None or not timed.evidence.benchmarks:
             return
-        with GpuMonitor(gpu.uuid) as monitor:
-            peak_tflop_s = monitor.peaks().fp32_tflop_s
-        roofline = Roofline(gb_s=timed.evidence.roof_gb_s or 1.0, tflop_s=peak_tflop_s)
+        roofline = Roofline(
+            gb_s=timed.evidence.roof_gb_s or 1.0, tflop_s=timed.evidence.peak_tflop_s
+        )
         points = []
         for timing in timed.evidence.benchmarks:
             if timing.roof_share is not None:
@@ -240,7 +240,8 @@ class _Profile:
             self._write("hardware counters: ncu is not installed (`grade doctor`)")
             return
         file = self.file.file
-        case = counting_case(self.file.assignment, file.kernel, file.language, 0)
+        rng = self.file.rng(CheckName.COUNTERS)
+        case = counting_case(self.file.assignment, file.kernel, file.language, 0, rng)
         # The worker is started under ncu, not forked from the server.
         setup = replace(self.file.setup(private=True), server=None, driver=None)
         with self.progress.step(f"ncu on {file.title}"):

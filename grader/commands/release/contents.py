@@ -74,11 +74,16 @@ def graded_files(assignment: Assignment) -> Iterator[Entry]:
             yield _entry(path, f"{ASSIGNMENTS}/{assignment.name}/{inner.as_posix()}")
 
 
-def visible_files(assignment: Assignment) -> Iterator[Entry]:
-    """Yield the files that a student may see: visible cases, handout, fingerprints."""
+def visible_files(assignment: Assignment, *, graded_again: bool) -> Iterator[Entry]:
+    """Yield the files that a student may see: visible cases, handout, fingerprints.
+
+    If the submission is `graded_again`, with the hidden cases, the spec keeps their number.
+    """
     folder = f"{ASSIGNMENTS}/{assignment.name}"
-    spec = (assignment.folder / SPEC_FILE).read_text(encoding="utf-8-sig")
-    yield Entry(f"{folder}/{SPEC_FILE}", visible_spec(spec, assignment.folder / SPEC_FILE).encode())
+    file = assignment.folder / SPEC_FILE
+    hidden = assignment.hidden_cases if graded_again else 0
+    spec = visible_spec(file.read_text(encoding="utf-8-sig"), file, hidden=hidden)
+    yield Entry(f"{folder}/{SPEC_FILE}", spec.encode())
     for path in sorted(assignment.folder.iterdir()):
         if path.is_file() and (path.name in (ORACLE_FILE, STUBS_FILE) or path.suffix in _PAGES):
             yield _entry(path, f"{folder}/{path.name}")

@@ -112,7 +112,8 @@ def _for_students(
         written_files(target, _words(target, *assignments)), grader_files(), students_page()
     )
     for assignment in assignments:
-        yield from visible_files(assignment)
+        # GitHub Classroom's points are those of this archive's own cases.
+        yield from visible_files(assignment, graded_again=target == "student")
         yield from stub_files(assignment, repository)
 
 

@@ -19,10 +19,11 @@ _COMMENT = re.compile(r"\s*#(?!:schema)")
 _SCHEMA = re.compile(r"\A#:schema [^\n]*\n")
 
 
-def visible_spec(text: str, file: Path) -> str:
+def visible_spec(text: str, file: Path, *, hidden: int = 0) -> str:
     """Return a valid spec without its hidden cases and the comments above them.
 
-    Also removes the `#:schema` line, which may have a path on the staff's machine. Raises
+    With `hidden`, it says how many these are, so that their points stay pending. Also removes the
+    `#:schema` line, which may have a path on the staff's machine. Raises
     SpecError, about `file`, if no visible case is left or if a case is no [[cases]] table.
     """
     data = tomllib.loads(text)
@@ -34,7 +35,7 @@ def visible_spec(text: str, file: Path) -> str:
             file=file, key="cases", line=starts["cases", 0],
             tip="write each case as a table that begins with [[cases]]",
         )  # fmt: skip
-    hidden: set[int] = set()
+    left_out: set[int] = set()
     kept = []
     for position, case in enumerate(data["cases"]):
         if Visibility(case.get("visibility", "visible")) is Visibility.VISIBLE:
@@ -47,12 +48,15 @@ def visible_spec(text: str, file: Path) -> str:
             and path[:2] != ("cases", position)
             and _opens(lines, line)
         ]
-        hidden |= _with_comments(lines, starts["cases", position], min(after, default=None))
+        left_out |= _with_comments(lines, starts["cases", position], min(after, default=None))
     if not kept:
         raise SpecError("has no visible case for students", file=file, key="cases")
-    shown = "".join(line for number, line in enumerate(lines, start=1) if number not in hidden)
+    if hidden:
+        lines[starts[("title",)] - 1] += f"hidden_cases = {hidden}\n"
+    shown = "".join(line for number, line in enumerate(lines, start=1) if number not in left_out)
     shown = _SCHEMA.sub("", shown).rstrip("\n") + "\n"
-    assert tomllib.loads(shown) == {**data, "cases": kept}, file
+    added = {"hidden_cases": hidden} if hidden else {}
+    assert tomllib.loads(shown) == {**data, **added, "cases": kept}, file
     return shown
 
 

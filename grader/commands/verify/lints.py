@@ -18,7 +18,9 @@ from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import samples_of
+from grader.gpu.models import MODELS, common, is_model
 from grader.report.verdict import Verdict
+from grader.timing.proposal import figure_words, margin, tier_words
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 LEAST_SAMPLES = 8  # per language, to cover the classic mistakes
@@ -184,19 +186,61 @@ def tiers(assignment: Assignment, _: Path) -> Findings:
 
 def _tier_findings(kernel: Kernel, language: Language, known: list[Calibration]) -> Findings:
     what = f"{kernel.name} in {language.phrase}"
-    measured = [calibration.speedups(kernel.name, language) for calibration in known]
-    if not any(REFERENCE in speedups for speedups in measured):
+    measured = [calibration.timed(kernel.name, language) for calibration in known]
+    if not any(REFERENCE in timed for timed in measured):
         yield State.WARNING, f"{what}: no calibration times the reference: run `grade calibrate`"
-    for calibration, speedups in zip(known, measured, strict=True):
-        for tier in kernel.tiers.of(language, calibration.architecture):
-            if speedups and max(speedups.values()) < tier.speedup:
+    for calibration, timed in zip(known, measured, strict=True):
+        for tier in calibration.tiers(kernel, language):
+            best = max(timed.values(), key=lambda figures: margin(figures, tier), default=None)
+            if best is not None and margin(best, tier) < 1:
                 yield (
                     State.DIFFERS,
-                    f"{what}: nobody reaches the tier at {tier.speedup:g} on {calibration.gpu}: "
-                    f"the best is {max(speedups.values()):.2f}",
+                    f"{what}: nobody reaches the tier at {tier_words(tier)} on {calibration.gpu}: "
+                    f"the best is {figure_words(best, tier)}",
                 )
         for sentence in calibration.sensitivities(kernel, language):
             yield State.WARNING, f"{what}, on {calibration.gpu}: {sentence}"
+
+
+def unproven(assignment: Assignment, _: Path) -> Findings:
+    """The GPUs on which the tiers are measured; a warning for those that the spec only names."""
+    timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
+    if not timed:
+        return
+    files = [(kernel, language) for kernel in timed for language in kernel.files]
+    proven = [
+        one
+        for one in calibrations(assignment.folder)
+        if all(
+            REFERENCE in one.timed(kernel.name, language)
+            for kernel, language in files
+            if one.tiers(kernel, language)
+        )
+    ]
+    scored = {
+        key for kernel in timed for key, group in kernel.tiers.on.items() if any(group.values())
+    }
+    missing = sorted(
+        {
+            model
+            for key in scored
+            for model in common(key)
+            if not any(is_model(one.gpu, model) or one.architecture == model for one in proven)
+            # A family of models, such as RTX 40, is proven by any GPU of its architecture.
+            if model in MODELS or not any(one.architecture == key for one in proven)
+        }
+    )
+    if missing:
+        yield (
+            State.WARNING,
+            f"tiers are unproven on {', '.join(missing)}, which the spec names: run "
+            f"`grade calibrate {assignment.name}` there",
+        )
+    gpus = ", ".join(one.gpu for one in proven)
+    yield (
+        State.AGREES,
+        f"proven on {gpus}; unproven on any other GPU" if gpus else "unproven on every GPU",
+    )
 
 
 def benchmarks(assignment: Assignment, _: Path) -> Findings:
@@ -271,6 +315,7 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "tolerance": (tolerances, "narrower than half precision"),
     "benchmarks": (benchmarks, "for every language, and long enough"),
     "tiers": (tiers, "each one is reachable, and above the samples that are too slow"),
+    "GPUs": (unproven, "tiers are measured on the GPUs that the spec names"),
     "filled in": (filled_in, f"no {FILL_IN} mark is left"),
     "handout": (handout, "exists, and names every file and the function"),
     "stubs": (stray_stubs, "every file belongs to a kernel"),

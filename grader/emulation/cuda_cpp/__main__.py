@@ -1,4 +1,6 @@
-"""`python -m grader.emulation.cuda_cpp kernel.cu`: run any CUDA C++ program on the CPU, checked.
+"""`grade run kernel.cu`: run any CUDA C++ program on the CPU, checked.
+
+`python -m grader.emulation.cuda_cpp kernel.cu` does the same for one file.
 
 Starts g++ (the runtime is compiled once and cached), the program and addr2line. Exit
 code: 0 clean; 1 errors found, a crash or a time-out; 2 the file cannot be read or
@@ -47,9 +49,13 @@ def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
     return cached_folder("host-runtime", key, make, exclusive=True) / OBJECT
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile, run, print; return the exit code. Print every failure as one sentence."""
+def main(arguments: Sequence[str] | None = None, *, others: Sequence[Path] = ()) -> int:
+    """Compile, run, print; return the exit code. Print every failure as one sentence.
+
+    `others` are more source files of the program.
+    """
     options = _parser().parse_args(arguments)
+    options.files = [options.file, *others]
     try:
         code = _compile_and_run(options)
         sys.stdout.flush()
@@ -60,9 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader has closed the output (`| head`): write nothing at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except subprocess.TimeoutExpired:
-        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as problem:
         print(f"`{problem.cmd[0]}` failed: it must be g++ 11 or later", file=sys.stderr)
@@ -75,20 +78,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _compile_and_run(options: argparse.Namespace) -> int:
     mode = Mode.FAST if options.fast else Mode.CHECKED
-    with options.file.open("rb"):
-        pass  # report a missing file before compiling the runtime
+    for file in options.files:
+        with file.open("rb"):
+            pass  # report a missing file before compiling the runtime
     with tempfile.TemporaryDirectory(prefix="cuda-on-the-host-") as scratch:
         program = build(
-            options.file,
+            *options.files,
             mode=mode,
             folder=Path(scratch),
             runtime=runtime_object(mode, compiler=options.compiler),
             compiler=options.compiler,
+            mark_locals=options.locals,
         )
         messages = [feature.message for feature in program.unsupported]
         messages += [feature.message for feature in program.refused]
         if "undefined reference to `main'" in program.diagnostics:
-            messages.append(f"{options.file} has no main: add one that launches the kernel.")
+            names = " and ".join(map(str, options.files))
+            has = "has" if len(options.files) == 1 else "have"
+            messages.append(f"{names} {has} no main: add one that launches the kernel.")
         print(*messages, sep="\n", end="\n" if messages else "", file=sys.stderr)
         if program.executable is None:
             if not messages:
@@ -105,10 +112,15 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         )
     if options.records:
         options.records.write_text(result.records)
+    paths = {file.name: str(file) for file in options.files}
     if mode is Mode.CHECKED:
-        print_report(result.report, counters=not options.no_counters)
+        print_report(result.report, counters=not options.no_counters, paths=paths)
     else:
-        print_faults(result.report)
+        print_faults(result.report, paths=paths)
+    if result.timed_out:
+        sys.stdout.flush()
+        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
+        return 1
     if result.exit_code < 0 and not result.report.faults:
         print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
     if result.exit_code < 0 or result.report.errors:
@@ -125,7 +137,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", type=Path, help="the .cu file")
     parser.add_argument("arguments", nargs="*", help="arguments of the program")
     parser.add_argument("--fast", action="store_true", help="optimised, without checks")
-    parser.add_argument("--schedule", choices=("forward", "reverse", "random"), default="forward")
+    parser.add_argument(
+        "--schedule", choices=("forward", "reverse", "random", "interleaved"), default="forward"
+    )
+    parser.add_argument(
+        "--locals", action="store_true", help="find reads of local variables without a value"
+    )
     parser.add_argument("--seed", type=int, default=0, help="for --schedule random")
     parser.add_argument("--all-blocks", action="store_true", help="count in every block, not in 16")
     parser.add_argument("--no-counters", action="store_true", help="print findings only")

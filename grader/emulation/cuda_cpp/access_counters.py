@@ -14,6 +14,25 @@ from typing import Any
 from grader.emulation.cuda_cpp.symbols import Place
 
 SECTOR_BYTES = 32
+WARP = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request of a warp.
+
+    `lanes` has for each lane the byte that it accesses first, None if it takes no part: from the
+    start of the first sector in global memory, of the block's memory in shared memory.
+    """
+
+    lanes: tuple[int | None, ...]
+    transactions: int
+    ideal: int
+
+    @property
+    def excess(self) -> tuple[int, int]:
+        """The excess transactions and, to choose among equals, the lanes that take part."""
+        return self.transactions - self.ideal, sum(lane is not None for lane in self.lanes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +41,8 @@ class LineCounters:
 
     `space` is global or shared, `operation` load, store or atomic. Sectors are
     0 for shared memory, wavefronts 0 for global. `lanes` counts the
-    participating threads, `bytes` the bytes they requested.
+    participating threads, `bytes` the bytes they requested. `worst` is the request with the most
+    excess transactions.
     """
 
     kernel: str
@@ -38,6 +58,7 @@ class LineCounters:
     ideal_sectors: int
     wavefronts: int
     ideal_wavefronts: int
+    worst: Request | None = None
 
     @property
     def sectors_per_request(self) -> float:
@@ -100,6 +121,7 @@ def read_counters(
     """Return the counters of a report, sorted by the name of the kernel."""
     records = list(records)
     by_line: dict[tuple[Any, ...], dict[str, int]] = {}
+    worst: dict[tuple[Any, ...], Request] = {}
     for record in records:
         if record["record"] != "access":
             continue
@@ -115,6 +137,9 @@ def read_counters(
         sums = by_line.setdefault(key, dict.fromkeys(_SUMS, 0))
         for name in _SUMS:
             sums[name] += record.get(name, 0)
+        request = _request(record)
+        if request and (key not in worst or request.excess > worst[key].excess):
+            worst[key] = request
     kernels = []
     for record in records:
         if record["record"] != "kernel":
@@ -127,6 +152,7 @@ def read_counters(
                 space=key[3],
                 operation=key[4],
                 access_bytes=key[5],
+                worst=worst.get(key),
                 **sums,
             )
             for key, sums in by_line.items()
@@ -149,6 +175,18 @@ def read_counters(
             )
         )
     return tuple(sorted(kernels, key=lambda k: k.kernel))
+
+
+def _request(record: Mapping[str, Any]) -> Request | None:
+    """Return the worst request of an access record. Raises ValueError if it is forged."""
+    if "worst_lanes" not in record:
+        return None
+    lanes = [None if one == "-" else int(one) for one in str(record["worst_lanes"]).split()]
+    numbers = [record["worst_transactions"], record["worst_ideal"], *lanes]
+    well = all(one is None or (type(one) is int and 0 <= one < 2**63) for one in numbers)
+    if not well or len(lanes) != WARP or not numbers[0] or not numbers[1]:
+        raise ValueError("not a request of a warp")
+    return Request(lanes=tuple(lanes), transactions=numbers[0], ideal=min(numbers[0], numbers[1]))
 
 
 _SUMS = (

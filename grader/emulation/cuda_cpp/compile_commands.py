@@ -13,7 +13,9 @@ alignment. It is linked with neither library: the runtime defines the called fun
 
 from __future__ import annotations
 
+import functools
 import os
+import subprocess
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -68,6 +70,9 @@ _STUDENT = {
     ),
 }
 
+# Local variables without a value get one that shows in the outputs. g++ 11 does not know it.
+_FILLING = ("-ftrivial-auto-var-init=pattern",)
+
 _RUNTIME = {
     Mode.FAST: ("-O2", "-g1", "-DGRADER_CHECKED=0"),
     Mode.CHECKED: ("-O2", "-g1", "-DGRADER_CHECKED=1"),
@@ -110,7 +115,7 @@ def header_command(*, compiler: str, mode: Mode, output: Path) -> list[str]:
         compiler,
         "-x",
         "c++-header",
-        *_language(mode),
+        *_language(mode, compiler),
         f"-I{INCLUDE_DIR}",
         *_PRELUDE,
         "-o",
@@ -181,9 +186,21 @@ def program_command(
     ]
 
 
-def _language(mode: Mode) -> tuple[str, ...]:
+def _language(mode: Mode, compiler: str) -> tuple[str, ...]:
     """Return the flags that a precompiled header and its files must share."""
-    return (*_COMMON, *_STUDENT[mode], *_WARNINGS)
+    filling = _FILLING if mode is Mode.CHECKED and _fills_locals(compiler) else ()
+    return (*_COMMON, *_STUDENT[mode], *filling, *_WARNINGS)
+
+
+@functools.cache
+def _fills_locals(compiler: str) -> bool:
+    """True for g++ 12 and newer."""
+    try:
+        done = subprocess.run([compiler, "-dumpversion"], capture_output=True, text=True)
+    except OSError:
+        return False
+    major = done.stdout.partition(".")[0].strip()
+    return major.isdecimal() and int(major) >= 12
 
 
 def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> tuple[str, ...]:
@@ -192,7 +209,7 @@ def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> t
         compiler,
         "-x",
         "c++",
-        *_language(mode),
+        *_language(mode, compiler),
         f"-I{INCLUDE_DIR}",
         *(f"-I{folder}" for folder in include_dirs),
         *_PRELUDE,
@@ -218,7 +235,8 @@ def runtime_key_parts(*, compiler_version: str, mode: Mode) -> tuple[str | bytes
         for path in folder.rglob("*")
         if path.is_file()
     )
-    parts: list[str | bytes] = [compiler_version, mode.value, *_language(mode), *_RUNTIME[mode]]
+    flags = (*_COMMON, *_STUDENT[mode], *_FILLING, *_WARNINGS, *_RUNTIME[mode])
+    parts: list[str | bytes] = [compiler_version, mode.value, *flags]
     for path in files:
         parts.append(path.relative_to(_HERE).as_posix())
         parts.append(path.read_bytes())

@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 
 from grader.emulation.cuda_cpp.symbols import Place
 from grader.system import untrusted_json
+from grader.text.numbers import grid_index
 
 Kind = Literal[
     "out_of_bounds", "misaligned", "race", "uninitialized", "barrier", "leak", "invalid_copy"
@@ -49,6 +50,7 @@ class Finding:
     block: tuple[int, int, int] | None = None
     thread: tuple[int, int, int] | None = None
     other_thread: tuple[int, int, int] | None = None
+    block_size: tuple[int, int, int] | None = None
     space: str | None = None
     buffer: str | None = None
     buffer_bytes: int | None = None
@@ -91,11 +93,11 @@ class Finding:
             parts.append(f": {what}")
         if self.kernel and self.block and self.thread:
             parts.append(
-                f", kernel {self.kernel}, block {_triple(self.block)}, "
-                f"thread {_triple(self.thread)}"
+                f", kernel {self.kernel}, block {grid_index(self.block)}, "
+                f"thread {grid_index(self.thread)}"
             )
             if self.other_thread:
-                parts.append(f" and thread {_triple(self.other_thread)}")
+                parts.append(f" and thread {grid_index(self.other_thread)}")
         text = parts[0]
         for part in parts[1:]:
             text += part if part[0] in ":," or part.startswith(" and") else f" {part}"
@@ -163,8 +165,10 @@ def _require_types(record: Mapping[str, Any]) -> None:
     if record["kind"] not in get_args(Kind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")
     for name, kind in _TYPES.items():
-        value = record.get(name)
+        value: Any = record.get(name)
         if type(value) is not kind and (value is not None or name in ("message", "count")):
+            raise ValueError(f"{name} is {value!r}")
+        if type(value) is int and name != "offset" and value < 0:
             raise ValueError(f"{name} is {value!r}")
 
 
@@ -189,6 +193,7 @@ def _finding(
         block=_read_triple(record.get("block")),
         thread=_read_triple(record.get("thread")),
         other_thread=_read_triple(record.get("other_thread")),
+        block_size=_read_triple(record.get("block_size")),
         space=record.get("space"),
         buffer=record.get("buffer"),
         buffer_bytes=record.get("buffer_bytes"),
@@ -266,14 +271,11 @@ def _fold_key(f: Finding) -> object:
 
 def _read_triple(value: object) -> tuple[int, int, int] | None:
     if isinstance(value, list) and len(value) == 3:
-        x, y, z = value
-        return int(x), int(y), int(z)
+        x, y, z = (int(number) for number in value)
+        if min(x, y, z) < 0:
+            raise ValueError(f"{value!r} is no place in a grid")
+        return x, y, z
     return None
-
-
-def _triple(value: tuple[int, int, int]) -> str:
-    x, y, z = value
-    return str(x) if y == z == 0 else f"({x},{y},{z})"
 
 
 def _access(write: bool | None) -> str:

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TextIO
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
 from grader.emulation.cuda_cpp.report import Report
 
 
-def print_faults(report: Report, *, to: TextIO | None = None) -> None:
+def _place(file: str | None, line: int | None, paths: Mapping[str, str] | None) -> str:
+    return f"{(paths or {}).get(file or '', file)}:{line}: " if line else ""
+
+
+def print_faults(
+    report: Report, *, to: TextIO | None = None, paths: Mapping[str, str] | None = None
+) -> None:
     """Print the faults that ended the program, one per line."""
     for fault in report.faults:
-        place = f"{fault.file}:{fault.line}: " if fault.line else ""
+        place = _place(fault.file, fault.line, paths)
         where = f" in kernel {fault.kernel}" if fault.kernel else ""
         buffer = f" (`{fault.buffer}`, byte {fault.offset})" if fault.buffer else ""
         print(f"{place}{fault.signal}{where}: {fault.message}{buffer}", file=to)
 
 
-def print_report(report: Report, *, counters: bool, to: TextIO | None = None) -> None:
-    """Print faults and findings, then (if `counters`) a table per kernel."""
-    print_faults(report, to=to)
+def print_report(
+    report: Report,
+    *,
+    counters: bool,
+    to: TextIO | None = None,
+    paths: Mapping[str, str] | None = None,
+) -> None:
+    """Print faults and findings, then (if `counters`) a table per kernel.
+
+    `paths` has the reader's path of each file, by its name.
+    """
+    print_faults(report, to=to, paths=paths)
     for finding in report.findings:
-        place = f"{finding.file}:{finding.line}: " if finding.line else ""
+        place = _place(finding.file, finding.line, paths)
         times = f" [{finding.count} times]" if finding.count > 1 else ""
         print(f"{place}{finding.severity}: {finding.kind}: {finding.sentence()}{times}", file=to)
     for sentence in report.unsupported:

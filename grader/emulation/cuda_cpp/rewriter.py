@@ -33,6 +33,7 @@ from grader.emulation.cuda_cpp.features import (
     unsupported_features,
 )
 from grader.emulation.cuda_cpp.launches import config_end, kernel_start
+from grader.emulation.cuda_cpp.locals import uninitialised
 from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token, tokenize
 
 
@@ -45,8 +46,11 @@ class Rewritten:
     refused: tuple[Refused, ...]
 
 
-def rewrite(text: str, *, file: str) -> Rewritten:
+def rewrite(text: str, *, file: str, mark_locals: bool = False) -> Rewritten:
     """Return the C++ of a CUDA C++ file; `file` is its name in messages.
+
+    With `mark_locals`, the checked build reports reads of local variables without a value. Every
+    access to one is then checked, which takes time.
 
     Text that is no CUDA C++ is returned unchanged, for the compiler to reject. Raises
     TooComplicatedError for a file that takes far more work than real ones.
@@ -54,7 +58,7 @@ def rewrite(text: str, *, file: str) -> Rewritten:
     cpu_budget = CpuBudget()
     tokens = tokenize(text)
     return Rewritten(
-        text=_Rewriter(tokens).run(cpu_budget),
+        text=_Rewriter(tokens).run(cpu_budget, mark_locals=mark_locals),
         unsupported=unsupported_features(text, tokens, cpu_budget, file=file),
         refused=refused_features(text, tokens, cpu_budget, file=file),
     )
@@ -91,7 +95,10 @@ class _Rewriter:
             if texts[i : i + 2] == ["(", "*"] and texts[i + 3] in (")", "[")
         }
 
-    def run(self, cpu_budget: CpuBudget) -> str:
+    def run(self, cpu_budget: CpuBudget, *, mark_locals: bool) -> str:
+        for place, names in uninitialised(self.source) if mark_locals else ():
+            calls = (f' ::grader::local("{name}", {name});' for name in names)
+            self._put_after(place, "".join(calls))
         for at, index in enumerate(self.source.places):
             cpu_budget.check(at)
             token = self.source.tokens[index]
@@ -237,14 +244,16 @@ class _Rewriter:
         if found is None:
             return
         names, end = found
-        managed = any(self.source.text(place) == "__managed__" for place in range(at, names[0]))
+        marks = {self.source.text(place) for place in range(at, names[0])}
+        kind = ", true" if "__managed__" in marks else ""
+        kind = ", false, true" if "__constant__" in marks else kind
         for place in names:
             self.sites += 1
             name = self.source.text(place)
             self._put_after(
                 end,
                 f" static ::grader::DeviceVariable grader_variable_{self.sites}"
-                f'({name}, "{name}"{", true" if managed else ""});',
+                f'({name}, "{name}"{kind});',
             )
 
     def _noinline(self, at: int) -> None:

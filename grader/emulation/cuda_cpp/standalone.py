@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from grader.emulation.cuda_cpp.compile_commands import HEADER, Mode, compile_command
+from grader.emulation.cuda_cpp.compile_commands import HEADER, Mode, program_command
 from grader.emulation.cuda_cpp.features import Refused, Unsupported
 from grader.emulation.cuda_cpp.report import Report, read_report
 from grader.emulation.cuda_cpp.rewriter import rewrite
@@ -24,6 +24,7 @@ from grader.emulation.cuda_cpp.tokens import TooComplicatedError
 
 DEFAULT_COMPILER = "g++"
 _HEADERS = (".cuh", ".h", ".hpp")
+_REPORT_S = 2.0  # for the report of a program that is stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +44,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A program's exit code (negative: the signal), its output and its report."""
+    """A program's exit code (negative: the signal), its output and its report.
+
+    If it was stopped at its time limit, the report has what was found until then.
+    """
 
     exit_code: int
+    timed_out: bool
     stdout: str
     stderr: str
     report: Report
@@ -53,29 +58,31 @@ class Run:
 
 
 def build(
-    source: Path,
-    *,
+    *given: Path,
     mode: Mode,
     folder: Path,
     runtime: Path,
     compiler: str = DEFAULT_COMPILER,
+    mark_locals: bool = False,
 ) -> Program:
-    """Compile a program with its own `main` into `folder`.
+    """Compile the files of a program with its own `main` into `folder`.
 
     `runtime` is the object of `runtime_command` in the same mode, with its header beside it.
-    Headers (.cuh, .h, .hpp) in the source's folder that it includes are rewritten too.
+    Headers (.cuh, .h, .hpp) in the files' folders that they include are rewritten too;
+    `mark_locals` as for `rewrite`.
     """
     sources: dict[str, str] = {}
     unsupported: tuple[Unsupported, ...] = ()
     refused: tuple[Refused, ...] = ()
-    waiting = [source]
-    headers = {p.name: p for p in source.parent.iterdir() if p.suffix in _HEADERS}
+    waiting = list(given)
+    folders = list(dict.fromkeys(source.parent for source in given))
+    headers = {p.name: p for place in folders for p in place.iterdir() if p.suffix in _HEADERS}
     while waiting:
         path = waiting.pop()
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
         waiting += [headers.pop(name) for name in sorted(headers) if f'"{name}"' in text]
         try:
-            rewritten = rewrite(text, file=path.name)
+            rewritten = rewrite(text, file=path.name, mark_locals=mark_locals)
         except TooComplicatedError as error:
             return Program(
                 executable=None,
@@ -96,15 +103,15 @@ def build(
     with contextlib.suppress(FileExistsError):
         (folder / HEADER).symlink_to(runtime.with_name(HEADER))
     executable = folder / "program"
-    command = compile_command(
+    command = program_command(
         compiler=compiler,
         mode=mode,
-        # A relative name, so that diagnostics show the student's file name.
-        source=Path(source.name),
+        # Relative names, so that diagnostics show the student's file names.
+        sources=[Path(source.name) for source in given],
+        objects=(),
         runtime=runtime,
         output=executable,
-        include_dirs=(folder, source.parent.resolve()),
-        executable=True,
+        include_dirs=(folder, *(place.resolve() for place in folders)),
     )
     # Diagnostics quote the source, which may not be UTF-8.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
@@ -128,22 +135,43 @@ def run(
             "GRADER_HOST_REPORT_FD": str(report.fileno()),
             "GRADER_HOST_SETTINGS": settings,
         }
-        done = subprocess.run(
+        pipe = subprocess.PIPE if capture else None
+        with subprocess.Popen(
             [program.executable, *arguments],
             env=environment,
             pass_fds=[report.fileno()],
-            capture_output=capture,
-            timeout=timeout_s,
+            stdout=pipe,
+            stderr=pipe,
             text=True,
             errors="replace",
-        )
+        ) as process:
+            stdout, stderr, timed_out = _finish(process, timeout_s)
         report.seek(0)
         records = report.read()
     locate = partial(symbolize, program.executable, files=program.sources)
     return Run(
-        exit_code=done.returncode,
-        stdout=done.stdout or "",
-        stderr=done.stderr or "",
+        exit_code=process.returncode,
+        timed_out=timed_out,
+        stdout=stdout or "",
+        stderr=stderr or "",
         report=read_report(records, locate=locate, sources=program.sources),
         records=records,
     )
+
+
+def _finish(process: subprocess.Popen[str], timeout_s: float | None) -> tuple[str, str, bool]:
+    """Wait; return both outputs, and whether the program was stopped at its time limit."""
+    timed_out = False
+    while True:
+        try:
+            return *process.communicate(timeout=_REPORT_S if timed_out else timeout_s), timed_out
+        except subprocess.TimeoutExpired:
+            # First a signal on which the runtime writes its report.
+            if timed_out:
+                process.kill()
+            else:
+                process.terminate()
+            timed_out = True
+        except BaseException:
+            process.kill()
+            raise

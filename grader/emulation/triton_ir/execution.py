@@ -76,7 +76,7 @@ def execute(
 ) -> int:
     """Run a launch to its end; return the number of operations. Findings go to `found`.
 
-    Raises TimeLimitError after the moment `deadline_s` of `time.monotonic`, Unsupported for what
+    Raises TimeLimitError after the moment `deadline_s` of `time.thread_time`, Unsupported for what
     the executor lacks, with the operation's location, and KernelError.
     """
     kernel = launch.module.kernel

@@ -103,10 +103,10 @@ class Findings:
         self.found[key] = finding
 
     def words(self, program: tuple[int, int, int]) -> str:
-        """Return "program 3" in a grid of one dimension, "program (3, 1, 0)" otherwise."""
+        """Return "program 3" in a grid of one dimension, "program (3,1,0)" otherwise."""
         if self.grid[1] == self.grid[2] == 1:
             return f"program {program[0]}"
-        return f"program ({', '.join(map(str, program))})"
+        return f"program ({','.join(map(str, program))})"
 
 
 def elements(number: int) -> str:

@@ -49,6 +49,11 @@ class Line:
     lanes: int = 0
     sectors: int = 0
     ideal_sectors: int = 0
+    # The request with the most excess sectors: of each lane the byte that it accesses first, from
+    # the start of the first sector on; None if the lane is off.
+    worst_lanes: list[int | None] | None = None
+    worst_sectors: int = 0
+    worst_ideal_sectors: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +148,7 @@ def _count(entry: Line, shape: _Shape, addresses: torch.Tensor, on: torch.Tensor
         off = masked if off is None else off | masked
     if off is not None:
         lanes = torch.where(off.reshape(-1, WARP), _OFF, lanes)
+    in_order = lanes
     if not bool((lanes[:, 1:] >= lanes[:, :-1]).all()):
         lanes = lanes.sort(1).values
     active = lanes != _OFF
@@ -151,8 +157,22 @@ def _count(entry: Line, shape: _Shape, addresses: torch.Tensor, on: torch.Tensor
     fresh[:, 1:] &= lanes[:, 1:] != lanes[:, :-1]
     pieces = lanes // SECTOR
     sectors[:, 1:] &= pieces[:, 1:] != pieces[:, :-1]
-    distinct = fresh.sum(1)
+    distinct, fetched = fresh.sum(1), sectors.sum(1)
+    ideal = (distinct * shape.bytes + SECTOR - 1) // SECTOR
     entry.requests += int((distinct > 0).sum())
     entry.lanes += int(active.sum())
-    entry.sectors += int(sectors.sum())
-    entry.ideal_sectors += int(((distinct * shape.bytes + SECTOR - 1) // SECTOR).sum())
+    entry.sectors += int(fetched.sum())
+    entry.ideal_sectors += int(ideal.sum())
+    # Excess sectors first, then lanes.
+    worst = int(((fetched - ideal) * 2 * WARP + active.sum(1)).argmax())
+    most = int(fetched[worst]), int(ideal[worst])
+    known = entry.worst_sectors - entry.worst_ideal_sectors
+    if int(distinct[worst]) and (entry.worst_lanes is None or most[0] - most[1] > known):
+        entry.worst_sectors, entry.worst_ideal_sectors = most
+        entry.worst_lanes = _relative(in_order[worst].tolist())
+
+
+def _relative(lanes: list[int]) -> list[int | None]:
+    """Return addresses from the start of the first sector on; None for lanes that are off."""
+    first = min(lanes) // SECTOR * SECTOR
+    return [None if lane == _OFF else lane - first for lane in lanes]

@@ -148,7 +148,7 @@ class Runner:
 
     def _block(self, frame: Frame, block: Block) -> Operation:
         """Run the operations of a block; return its last one, a yield, return or branch."""
-        if self._deadline_s is not None and time.monotonic() > self._deadline_s:
+        if self._deadline_s is not None and time.thread_time() > self._deadline_s:
             raise TimeLimitError(block.operations[0].location if block.operations else None)
         operations = block.operations
         if not operations:

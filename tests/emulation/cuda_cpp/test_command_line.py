@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from paths import REPOSITORY
 
 MAIN = "int main() { return 0; }\n"
 SPINS = """#include <cstdio>
@@ -139,3 +140,39 @@ int main() {{ k<<<1, 32>>>(); return cudaDeviceSynchronize() == cudaSuccess; }}
 """
     done = tool("kernel.cu", folder=tmp_path, text=text)
     assert "kernel k: its __shared__ variables need more than 48 KiB" in done.stderr
+
+
+def test_a_program_that_is_stopped_shows_what_was_found(tmp_path: Path) -> None:
+    text = (
+        "__global__ void k(int* a) { a[10] = 1; }\n"
+        "int main() { int* d; cudaMalloc(&d, 40); k<<<1, 1>>>(d); for (volatile int i = 0;;) {} }\n"
+    )
+    done = tool("kernel.cu", "--timeout", "1", folder=tmp_path, text=text)
+    assert (done.returncode, done.stderr) == (1, "stopped after 1 s\n")
+    assert "kernel.cu:1: error: out_of_bounds" in done.stdout
+
+
+def test_grade_run_takes_several_files_and_the_arguments_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "kernel.cu").write_text(
+        "__global__ void k(int* x) { x[blockIdx.x] = 1; }\n"
+        "void launch(int* x) { k<<<2, 1>>>(x); }\n"
+    )
+    (tmp_path / "main.cu").write_text(
+        "#include <cstdio>\nvoid launch(int*);\n"
+        "int main(int n, char** words) {\n"
+        "    int* x; cudaMalloc(&x, sizeof(int)); launch(x); cudaFree(x);\n"
+        "    for (int i = 1; i < n; i++) puts(words[i]);\n}\n"
+    )
+    words = ["run", "in/main.cu", "in/kernel.cu", "--no-counters", "--", "-5", "--fast", "x.cu"]
+    (tmp_path / "in").mkdir()
+    for name in ("main.cu", "kernel.cu"):
+        (tmp_path / name).rename(tmp_path / "in" / name)
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", *words],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:3] == ["-5", "--fast", "x.cu"]
+    assert lines[3].startswith("in/kernel.cu:1: error: out_of_bounds: ")

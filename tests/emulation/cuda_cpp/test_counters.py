@@ -8,6 +8,7 @@ import pytest
 
 from grader.emulation.cuda_cpp import KernelCounters, Mode
 from grader.emulation.cuda_cpp.__main__ import runtime_object
+from grader.emulation.cuda_cpp.access_counters import Request
 from grader.emulation.cuda_cpp.standalone import Program, build, run
 
 KERNELS = Path(__file__).parent / "counters" / "kernels.cu"
@@ -98,3 +99,27 @@ def test_same_in_every_run_and_schedule(program: Program) -> None:
     assert len(first) > 50
     assert counters("") == first
     assert counters("schedule=random seed=3") == first
+
+
+def test_the_worst_request_of_a_line_is_kept_with_its_lanes(
+    counted: dict[str, KernelCounters],
+) -> None:
+    def worst(kernel: str, space: str, operation: str) -> Request:
+        [line] = [
+            line
+            for line in counted[kernel].lines
+            if (line.space, line.operation) == (space, operation)
+        ]
+        assert line.worst is not None
+        return line.worst
+
+    load = worst("transpose_naive", "global", "load")
+    assert load.lanes == tuple(range(0, 128, 4))
+    assert (load.transactions, load.ideal) == (4, 4)
+    store = worst("transpose_naive", "global", "store")
+    assert (store.transactions, store.ideal) == (32, 4)
+    assert len({lane // 32 for lane in store.lanes if lane is not None}) == 32
+    column = worst("transpose_tile", "shared", "load")
+    assert (column.transactions, column.ideal) == (32, 1)
+    assert len({lane // 4 % 32 for lane in column.lanes if lane is not None}) == 1
+    assert worst("transpose_padded", "shared", "load").transactions == 1

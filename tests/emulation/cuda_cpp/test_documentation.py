@@ -15,7 +15,7 @@ PAGE = REPOSITORY / "docs" / "host.md"
 
 def test_the_example_is_what_the_tool_prints(tmp_path: Path) -> None:
     match = re.search(
-        r"\$ cat (\S+)\n(.*?)\n\$ python -m grader\.emulation\.cuda_cpp \S+\n(.*?)\n```",
+        r"\$ cat (\S+)\n(.*?)\n\$ grade run \S+\n(.*?)\n```",
         PAGE.read_text(),
         re.DOTALL,
     )
@@ -23,7 +23,7 @@ def test_the_example_is_what_the_tool_prints(tmp_path: Path) -> None:
     name, source, shown = match.groups()
     (tmp_path / name).write_text(source + "\n")
     done = subprocess.run(
-        [sys.executable, "-m", "grader.emulation.cuda_cpp", name],
+        [sys.executable, "-m", "grader", "run", name],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(PAGE.parents[1])},
         capture_output=True,

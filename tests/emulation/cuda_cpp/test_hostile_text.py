@@ -127,4 +127,4 @@ def test_lines_without_end_are_no_lines(digits: str) -> None:
 def test_the_innermost_declaration_is_still_registered() -> None:
     text = "__device__ const __constant__ int a = 1, b[] = {1, 2};\n__device__ float c;\n"
     found = cuda_cpp.rewrite(text, file="silu.cu").text
-    assert [found.count(f'({name}, "{name}")') for name in "abc"] == [1, 1, 1]
+    assert [found.count(f'({name}, "{name}"') for name in "abc"] == [1, 1, 1]

@@ -28,3 +28,6 @@ def test_program_meets_its_expectations(source: Path, mode: Mode, tmp_path: Path
     assert not result.report.faults
     if source.stem != "runtime_api":
         assert not result.report.findings
+    if mode is Mode.CHECKED:
+        result = run(program, settings="schedule=interleaved", timeout_s=30, capture=True)
+        assert (result.exit_code, result.stdout) == (0, ""), result.stderr

@@ -37,29 +37,36 @@ template <Space space> GRADER_HOT bool suspicious(uint64_t other) {
     return space == Space::global && epoch >= state.launch_first && epoch < state.block_first;
 }
 
+inline uint64_t kind_of(bool atomic) {
+    return !atomic ? stamp::kVolatile : state.block_scope ? stamp::kBlockAtomic : stamp::kAtomic;
+}
+
 template <Space space, class F>
 GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t must_be_written, uintptr_t address, uintptr_t pc) {
-    const uint64_t me = state.me | (form.strong ? stamp::kStrong : 0);
+    const uint64_t me = state.me | (form.strong ? kind_of(form.atomic) : stamp::kPlain);
     uint64_t d = cell.detail;
     const uint64_t last_write = cell.write, last_read = cell.read;
     if (GRADER_RARE(suspicious<space>(last_write)))
         conflict(access_of(form, address, pc), space, last_write, true, detail::nibble(d, detail::kWriteMask), mask,
-                 pc_at(d, detail::kWritePc));
+                 pc_at(d, detail::kWritePc), true);
     unsigned written = detail::nibble(d, detail::kWritten);
     // Values of an earlier block in shared memory are invalid.
     if (space == Space::shared && stamp::epoch(last_write) < state.block_first) written = 0;
     if (form.reads && GRADER_RARE(~written & mask & must_be_written)) uninitialized(access_of(form, address, pc), space);
     if (form.write) {
+        const bool known = !(~written & mask & must_be_written);
         if (GRADER_RARE(suspicious<space>(last_read)))
             conflict(access_of(form, address, pc), space, last_read, false, detail::nibble(d, detail::kReadMask), mask,
-                     pc_at(d, detail::kReadPc));
+                     pc_at(d, detail::kReadPc), known);
         if (GRADER_RARE(suspicious<space>(cell.other_read)))
             conflict(access_of(form, address, pc), space, cell.other_read, false, detail::nibble(d, detail::kReadMask), mask,
-                     pc_at(d, detail::kOtherPc));
+                     pc_at(d, detail::kOtherPc), known);
         if (space == Space::global && stamp::epoch(last_write) < state.launch_first) ++state.written_words;
         // A later atomic of the same thread does not replace a plain write.
         if (!(form.strong && stamp::same_thread_and_epoch(last_write, me) && !stamp::strong(last_write))) {
-            d &= ~(detail::kPcMask << detail::kWritePc | uint64_t(0xf0));
+            // Bytes that the thread writes one by one are one write.
+            const bool more = stamp::same_thread_and_epoch(last_write, me);
+            d &= ~(detail::kPcMask << detail::kWritePc | (more ? 0 : uint64_t(0xf0)));
             d |= uint64_t(mask) << detail::kWriteMask | pc_code(pc) << detail::kWritePc;
             cell.write = me;
         }
@@ -78,6 +85,11 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
                 }
             } else if (space == Space::global && stamp::epoch(last_read) < state.launch_first) {
                 ++state.read_words;
+            } else if (space == Space::global && covered && stamp::epoch(last_read) < state.block_first &&
+                       stamp::epoch(cell.other_read) != state.epoch) {
+                // An earlier block has read the word: a write of this block races, although it reads first.
+                cell.other_read = last_read;
+                d = (d & ~(detail::kPcMask << detail::kOtherPc)) | (d >> detail::kReadPc & detail::kPcMask) << detail::kOtherPc;
             }
         }
         d &= ~(detail::kPcMask << detail::kReadPc | uint64_t(0xf00));
@@ -134,7 +146,8 @@ GRADER_HOT bool valid_shared(uintptr_t offset, unsigned bytes) {
 
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
     if (GRADER_RARE(!state.active)) {
-        if (arena::contains(address) || host_memory::any_array) touched_by_host(access_of(form, address, pc));
+        if (state.interleaved) interleave(access_of(form, address, pc));
+        else if (arena::contains(address) || host_memory::any_array) touched_by_host(access_of(form, address, pc));
         return;
     }
     if (GRADER_RARE(--state.countdown < 0)) break_point();
@@ -159,6 +172,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
         if (GRADER_RARE(state.log)) log_access<Space::shared>(form.bytes, form.write, form.atomic, address, pc);
     } else if (address - state.stacks_base < state.stacks_bytes) {
         ++state.countdown;  // the thread's own local memory: not counted
+        if (GRADER_RARE(state.locals) && form.reads) local_read(access_of(form, address, pc));
     } else if (elsewhere(access_of(form, address, pc))) {
         const VariableShadow v = variable_shadow(address);
         if (!v.cells) return;

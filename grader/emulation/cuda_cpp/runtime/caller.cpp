@@ -8,6 +8,7 @@
 #include "checker.h"
 #include "fault.h"
 #include "host_memory.h"
+#include "launch_limits.h"
 #include "report.h"
 #include "worker.h"
 
@@ -64,13 +65,17 @@ bool set(const char* key, size_t key_length, const char* value) {
         if (strcmp(value, "forward") == 0) settings.schedule = Schedule::forward;
         else if (strcmp(value, "reverse") == 0) settings.schedule = Schedule::reverse;
         else if (strcmp(value, "random") == 0) settings.schedule = Schedule::random;
+        else if (strcmp(value, "interleaved") == 0) settings.schedule = Schedule::interleaved;
         else return false;
     } else if (is("seed")) settings.seed = number;
     else if (is("os_threads")) settings.os_threads = static_cast<unsigned>(number);
     else if (is("access_limit")) settings.access_limit = number;
+    else if (is("writers")) settings.writers = number != 0;
     else if (is("count")) settings.count = number != 0;
     else if (is("counted_blocks")) settings.counted_blocks = static_cast<unsigned>(number);
     else if (is("check")) settings.check = number != 0;
+    else if (is("shared_limit")) settings.shared_limit = number;
+    else if (is("registers")) return launch_limits::set_registers(value);
     else if (is("protect")) arena::configure(number != 0, 0);
     else if (is("device_bytes")) arena::configure(true, number);
     else return false;

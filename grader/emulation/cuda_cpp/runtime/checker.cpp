@@ -15,6 +15,7 @@
 #include "ordering.h"
 #include "places.h"
 #include "report.h"
+#include "writers.h"
 
 namespace grader {
 
@@ -88,6 +89,7 @@ void launch_begins(Worker& w) {
     counted_blocks = 0;
     ++launches;
     ordering::launch_begins();
+    if (settings.writers) writers::launch_begins(state.epoch);
 }
 
 void block_begins(uint64_t number) {
@@ -96,9 +98,10 @@ void block_begins(uint64_t number) {
     state.stacks_bytes = worker->fibers.reserved();
     state.block_first = ++state.epoch;
     ordering::block_begins(state.epoch);
-    state.log = counters::wants_block(number);
+    if (settings.writers) writers::block_begins(state.epoch, number);
+    state.log = !state.interleaved && counters::wants_block(number);
     if (state.log) ++counted_blocks;
-    state.active = settings.check;
+    state.active = settings.check && !state.interleaved;
 }
 
 void entered(const Thread& thread) {
@@ -125,9 +128,9 @@ void launch_ends() {
     counters::launch_ends({accesses_before, state.read_words * 4, state.written_words * 4, launch_state.blocks, counted_blocks});
 }
 
-void fence() {
+void fence(bool wide) {
     if (!state.active) return;
-    ordering::fence(worker->current->index, state.epoch);
+    ordering::fence(worker->current->index, state.epoch, wide);
     stamp_running_thread();
 }
 
@@ -147,9 +150,15 @@ void break_point() {
 // ---- accesses ----
 
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
-    if (!state.active) return;
+    if (!state.active) {
+        if (state.interleaved) worker->pause();
+        return;
+    }
     check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
+    state.block_scope = false;
 }
+
+void next_atomic_is_of_the_block() { state.block_scope = true; }
 
 // ---- memory ----
 
@@ -222,7 +231,7 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
 }
 
 void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
-    if (!settings.check) return;
+    if (!settings.check || state.interleaved) return;
     Finding f;
     f.kind = Kind::barrier;
     f.message = message;
@@ -245,6 +254,7 @@ void free_failed(const void* pointer, const char* message, uintptr_t pc) {
 // The unfreed memory of each allocating line when the running call began.
 void call_begins(bool repeat) {
     judged_calls = repeat ? Calls::repeat : Calls::first;
+    writers::call_begins(state.epoch);
     held().clear();
     for_unfreed([](Allocation& a) { ++held()[a.pc]; });
 }
@@ -274,6 +284,7 @@ void flush(bool after_fault) {
     }
     findings::write();
     if (!after_fault) counters::write();
+    if (!after_fault && settings.writers) writers::write();
     ReportLine("summary").number("accesses", all_accesses).number("launches", launches)
         .number("copied_bytes", copied_bytes).number("host_read_bytes", host_read_bytes)
         .number("host_wrote_bytes", host_wrote_bytes).write();

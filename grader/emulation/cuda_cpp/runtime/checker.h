@@ -8,6 +8,7 @@
 //   places.cpp   the variable at an address (variables.cpp: registered variables)
 //   ordering.cpp fences and atomics that put accesses in order
 //   counters.cpp the cost of a warp's accesses
+//   writers.cpp  which thread wrote which word
 //   findings.cpp the table of findings, and its records
 // In the fast build, all functions here are empty and inline.
 #pragma once
@@ -31,7 +32,7 @@ void block_begins(uint64_t number);
 void block_ends();
 void interval_ends();  // every barrier of a block
 void entered(const Thread& thread);
-void fence();
+void fence(bool wide);
 void shared_placed(const SharedSite& site, size_t offset);
 void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t element_bytes);
 void allocated(Allocation& a, bool initialized);
@@ -49,6 +50,7 @@ void host_wrote(size_t bytes);
 void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
+void next_atomic_is_of_the_block();
 void call_begins(bool repeat);
 void flush(bool after_fault);
 #else
@@ -58,7 +60,7 @@ inline void block_begins(uint64_t) {}
 inline void block_ends() {}
 inline void interval_ends() {}
 inline void entered(const Thread&) {}
-inline void fence() {}
+inline void fence(bool) {}
 inline void shared_placed(const SharedSite&, size_t) {}
 inline void dynamic_shared_placed(const char*, size_t, size_t, size_t) {}
 inline void allocated(Allocation&, bool) {}
@@ -71,6 +73,7 @@ inline void host_wrote(size_t) {}
 inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}
+inline void next_atomic_is_of_the_block() {}
 inline void call_begins(bool) {}
 inline void flush(bool) {}
 #endif

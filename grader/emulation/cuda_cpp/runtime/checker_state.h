@@ -13,13 +13,16 @@ namespace grader {
 struct Finding;
 
 struct CheckerState {
-    bool active;          // a kernel is running
+    bool active;          // a kernel is running, and checked
+    bool interleaved;     // a kernel is running with interleaved blocks
     bool log;             // its block is counted
     int64_t countdown;    // accesses until the next break_point()
     uint64_t me;          // the running thread's stamp
     uint32_t epoch;       // the current epoch
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
+    bool block_scope;     // the next atomic is atomic for its block only
+    bool locals;          // local variables are filled, to find reads of the filling
     uintptr_t image;      // start of the shared object
     uintptr_t shared_base;
     ShadowCell* shared_shadow;
@@ -45,14 +48,17 @@ struct Access {
 
 namespace checker {
 void break_point();                                       // when countdown reaches 0
+// `known`: the word had a value before this access.
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask,
-              unsigned mask, uint32_t other_pc);
+              unsigned mask, uint32_t other_pc, bool known);
 void uninitialized(const Access& access, Space space);
+void local_read(const Access& access);
 void outside(const Access& access);                       // in the arena, but not in a live buffer
 [[noreturn]] void write_to_input(const Access& access);    // mapped without write access
 void outside_shared(const Access& access);
 bool elsewhere(const Access& access);                     // neither arena, shared nor stack
 void touched_by_host(const Access& access);
+void interleave(const Access& access);                     // in place of a check (residents.cpp)
 struct VariableShadow {
     ShadowCell* cells;  // null if the address is in no device variable
     uintptr_t begin;

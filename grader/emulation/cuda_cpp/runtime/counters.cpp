@@ -26,12 +26,28 @@ struct Totals {
     uint64_t wavefronts = 0, ideal_wavefronts = 0;
 };
 
+// A transaction is a sector or a wavefront.
+struct Cost {
+    uint64_t transactions = 0, ideal = 0;
+    uint64_t excess() const { return transactions > ideal ? transactions - ideal : 0; }
+};
+
+// The request with the most excess transactions; of equals one with the most lanes, of these the
+// first of the first block, in any order of blocks.
+struct Worst {
+    Request request = {};
+    Cost cost;
+    uintptr_t base = 0;  // of the addresses: the first sector's, or the shared memory's
+    uint64_t block = 0;
+};
+
 // One row of the report: a program counter in a kernel, by kind of access.
 struct Row {
     uint32_t pc;
     uint8_t bytes;
     bool write, shared, atomic;
     Totals totals;
+    Worst worst;
 };
 
 struct KernelTotals {
@@ -49,6 +65,7 @@ std::map<std::string, KernelTotals>& kernels = *new std::map<std::string, Kernel
 using RowKey = std::tuple<std::string, uint32_t, unsigned>;  // kernel, pc, kind of access
 std::map<RowKey, Row>& report_rows = *new std::map<RowKey, Row>;
 bool launch_truncated = false;
+uint64_t running_block = 0;
 
 uint64_t key_of(const AccessRecord& a) {
     return uint64_t(a.pc) << 16 | uint64_t(a.bytes) << 3 | uint64_t(a.write) << 2 | uint64_t(a.shared) << 1 | a.atomic;
@@ -60,7 +77,7 @@ Row& row_of(const AccessRecord& a) {
     uint64_t key = key_of(a);
     if (key == cached_key && cached < rows.size()) return rows[cached];
     auto [place, fresh] = row_index.try_emplace(key, unsigned(rows.size()));
-    if (fresh) rows.push_back({a.pc, a.bytes, a.write, a.shared, a.atomic, {}});
+    if (fresh) rows.push_back({a.pc, a.bytes, a.write, a.shared, a.atomic, {}, {}});
     cached_key = key;
     cached = place->second;
     return rows[cached];
@@ -71,7 +88,7 @@ unsigned distinct(uint64_t* values, unsigned count) {
     return unsigned(std::unique(values, values + count) - values);
 }
 
-void count_global(const Request& r, unsigned bytes, Totals& t) {
+Cost cost_global(const Request& r, unsigned bytes) {
     uint64_t sectors[2 * kWarpSize], addresses[kWarpSize];
     unsigned n = 0, lanes = 0;
     uint64_t low = ~uint64_t(0);
@@ -83,20 +100,18 @@ void count_global(const Request& r, unsigned bytes, Totals& t) {
         consecutive = consecutive && a == low + uint64_t(lanes) * bytes;
         addresses[lanes++] = a;
     }
-    if (consecutive) {
-        t.sectors += ((low + uint64_t(lanes) * bytes - 1) >> 5) - (low >> 5) + 1;
-        t.ideal_sectors += (uint64_t(lanes) * bytes + 31) / 32;
-        return;
-    }
+    if (consecutive)
+        return {((low + uint64_t(lanes) * bytes - 1) >> 5) - (low >> 5) + 1, (uint64_t(lanes) * bytes + 31) / 32};
     for (unsigned i = 0; i < lanes; ++i) {
         sectors[n++] = addresses[i] >> 5;
         if ((addresses[i] + bytes - 1) >> 5 != addresses[i] >> 5) sectors[n++] = (addresses[i] + bytes - 1) >> 5;
     }
-    t.sectors += distinct(sectors, n);
-    t.ideal_sectors += (uint64_t(distinct(addresses, lanes)) * bytes + 31) / 32;
+    const unsigned fetched = distinct(sectors, n);
+    return {fetched, (uint64_t(distinct(addresses, lanes)) * bytes + 31) / 32};
 }
 
-void count_shared(const Request& r, unsigned bytes, uintptr_t base, Totals& t) {
+Cost cost_shared(const Request& r, unsigned bytes, uintptr_t base) {
+    Cost cost;
     unsigned group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
     for (unsigned first = 0; first < kWarpSize; first += group) {
         uint64_t words[4 * kWarpSize];
@@ -111,19 +126,30 @@ void count_shared(const Request& r, unsigned bytes, uintptr_t base, Totals& t) {
         uint8_t in_bank[32] = {};
         unsigned most = 0;
         for (unsigned i = 0; i < n; ++i) most = std::max<unsigned>(most, ++in_bank[words[i] & 31]);
-        t.wavefronts += most;
-        t.ideal_wavefronts += (n + 31) / 32;
+        cost.transactions += most;
+        cost.ideal += (n + 31) / 32;
     }
+    return cost;
+}
+
+bool worse(const Cost& cost, unsigned lanes, uint64_t block, const Worst& known) {
+    if (known.request.lanes == 0) return true;
+    if (cost.excess() != known.cost.excess()) return cost.excess() > known.cost.excess();
+    const unsigned known_lanes = unsigned(__builtin_popcount(known.request.lanes));
+    return lanes != known_lanes ? lanes > known_lanes : block < known.block;
 }
 
 void count(const AccessRecord& a, const Request& r, uintptr_t shared_base) {
-    Totals& t = row_of(a).totals;
+    Row& row = row_of(a);
+    Totals& t = row.totals;
     unsigned lanes = unsigned(__builtin_popcount(r.lanes));
     ++t.requests;
     t.lanes += lanes;
     t.bytes += uint64_t(lanes) * a.bytes;
-    if (a.shared) count_shared(r, a.bytes, shared_base, t);
-    else count_global(r, a.bytes, t);
+    const Cost cost = a.shared ? cost_shared(r, a.bytes, shared_base) : cost_global(r, a.bytes);
+    (a.shared ? t.wavefronts : t.sectors) += cost.transactions;
+    (a.shared ? t.ideal_wavefronts : t.ideal_sectors) += cost.ideal;
+    if (worse(cost, lanes, running_block, row.worst)) row.worst = {r, cost, a.shared ? shared_base : 0, running_block};
 }
 
 // All active lanes did the same: their i-th records are one request.
@@ -162,6 +188,23 @@ void match_by_execution(const Log* lanes, unsigned n, uintptr_t shared_base) {
         for (const auto& [access, request] : list) count(access, request, shared_base);
 }
 
+// "0 4 - 12": of each lane the byte that it accesses first, from the base on.
+std::string lanes_of(const Worst& worst) {
+    uint64_t base = worst.base;
+    if (!base) {
+        base = ~uint64_t(0);
+        for (unsigned lane = 0; lane < kWarpSize; ++lane)
+            if (worst.request.lanes >> lane & 1) base = std::min(base, worst.request.address[lane]);
+        base &= ~uint64_t(31);
+    }
+    std::string text;
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+        if (lane) text += ' ';
+        text += worst.request.lanes >> lane & 1 ? std::to_string(worst.request.address[lane] - base) : "-";
+    }
+    return text;
+}
+
 void write_row(const std::string& kernel, const Row& row) {
     const Totals& t = row.totals;
     ReportLine line("access");
@@ -171,6 +214,8 @@ void write_row(const std::string& kernel, const Row& row) {
     line.number("access_bytes", row.bytes).number("requests", t.requests).number("lanes", t.lanes).number("bytes", t.bytes);
     if (row.shared) line.number("wavefronts", t.wavefronts).number("ideal_wavefronts", t.ideal_wavefronts);
     else line.number("sectors", t.sectors).number("ideal_sectors", t.ideal_sectors);
+    line.text("worst_lanes", lanes_of(row.worst).c_str());
+    line.number("worst_transactions", row.worst.cost.transactions).number("worst_ideal", row.worst.cost.ideal);
     line.write();
 }
 
@@ -182,6 +227,7 @@ void truncated() { launch_truncated = true; }
 
 // The counted blocks are spread evenly over the grid, the first among them.
 bool wants_block(uint64_t number) {
+    running_block = number;
     uint64_t blocks = launch_state.blocks, wanted = settings.counted_blocks;
     if (!settings.count) return false;
     if (wanted == 0 || blocks <= wanted) return true;
@@ -233,6 +279,9 @@ void launch_ends(const LaunchTotals& totals) {
         sum.ideal_sectors += row.totals.ideal_sectors;
         sum.wavefronts += row.totals.wavefronts;
         sum.ideal_wavefronts += row.totals.ideal_wavefronts;
+        const Worst& worst = row.worst;
+        const unsigned lanes = unsigned(__builtin_popcount(worst.request.lanes));
+        if (worse(worst.cost, lanes, worst.block, place->second.worst)) place->second.worst = worst;
     }
     rows.clear();
     row_index.clear();

@@ -99,7 +99,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     snprintf(p->name, sizeof p->name, "CUDA on the host");
     p->totalGlobalMem = arena::device_bytes_total();
     p->sharedMemPerBlock = kSharedDefault;
-    p->sharedMemPerBlockOptin = kSharedLimit;
+    p->sharedMemPerBlockOptin = settings.shared_limit;
     p->sharedMemPerMultiprocessor = 228 * 1024;
     p->reservedSharedMemPerBlock = 1024;
     p->regsPerBlock = p->regsPerMultiprocessor = 65536;

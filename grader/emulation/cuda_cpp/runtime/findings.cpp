@@ -44,9 +44,10 @@ void write_one(const Finding& f) {
     if (f.kernel) {
         line.text("kernel", f.kernel).triple("block", f.block[0], f.block[1], f.block[2]);
         line.triple("thread", f.thread[0], f.thread[1], f.thread[2]);
+        line.triple("block_size", f.block_size[0], f.block_size[1], f.block_size[2]);
     }
-    if (f.other_thread != ~0u) {
-        unsigned n = f.other_thread, x = launch_state.block.x, y = launch_state.block.y;
+    if (f.kernel && f.other_thread != ~0u) {
+        unsigned n = f.other_thread, x = f.block_size[0], y = f.block_size[1];
         line.triple("other_thread", n % x, n / x % y, n / x / y);
     }
     line.number("count", f.count);
@@ -67,6 +68,8 @@ void locate(Finding& f) {
     const uint3 block = blockIdx, thread = threadIdx;
     f.block[0] = block.x, f.block[1] = block.y, f.block[2] = block.z;
     f.thread[0] = thread.x, f.thread[1] = thread.y, f.thread[2] = thread.z;
+    const dim3 size = launch_state.block;
+    f.block_size[0] = size.x, f.block_size[1] = size.y, f.block_size[2] = size.z;
 }
 
 void add(const Finding& finding) {

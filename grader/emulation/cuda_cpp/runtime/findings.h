@@ -27,7 +27,7 @@ struct Finding {
     int64_t offset = 0;         // from the buffer's start
     // Filled in by `locate`: the first occurrence.
     const char* kernel = nullptr;
-    uint32_t block[3] = {}, thread[3] = {};
+    uint32_t block[3] = {}, thread[3] = {}, block_size[3] = {};
     uint32_t other_thread = ~0u; // number in the block, if the other access is of the same block
     uint64_t count = 0;
 };

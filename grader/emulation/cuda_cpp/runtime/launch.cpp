@@ -2,7 +2,7 @@
 // shared memory.
 //
 // A launch is synchronous. Its configuration is checked against the limits of a
-// current GPU; an invalid one sets the error for cudaGetLastError, as on a GPU. In
+// GPU (launch_limits.cpp); an invalid one sets the error for cudaGetLastError, as on a GPU. In
 // the fast build, a long launch is shared with helper threads, one worker each; the
 // checked build has one worker, because its findings must not depend on timing.
 #include <pthread.h>
@@ -16,6 +16,7 @@
 
 #include "arena.h"
 #include "checker.h"
+#include "launch_limits.h"
 #include "pending.h"
 #include "report.h"
 #include "variables.h"
@@ -31,7 +32,6 @@ constexpr size_t kSharedGap = 4096;  // after each variable, to catch overruns
 
 int last_error, sticky_error;
 int last_launch_error;
-size_t dynamic_limit = kSharedDefault;
 size_t placed_end;        // of the running launch: next free offset
 size_t static_shared;     // sum of the static variables so far
 std::recursive_mutex launch_lock;
@@ -55,22 +55,12 @@ void tell_of_kept(const Kept& k) {
     else checker::dynamic_shared_placed(k.name, k.offset, launch_state.dynamic_shared, k.element_bytes);
 }
 
-void refuse_shared() {
-    fprintf(stderr, "kernel %s: its __shared__ variables need more than 48 KiB, which nvcc refuses\n", launch_state.name);
+void refuse_shared(size_t bytes) {
+    launch_limits::refuse_shared(launch_state, bytes);
     if (in_kernel()) worker->abandon(cudaErrorInvalidValue);
 }
 
 size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
-
-int configuration_error(const dim3& grid, const dim3& block, size_t shared) {
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
-        return cudaErrorInvalidConfiguration;
-    if (grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535) return cudaErrorInvalidConfiguration;
-    if (block.x > 1024 || block.y > 1024 || block.z > 64) return cudaErrorInvalidConfiguration;
-    if (static_cast<uint64_t>(block.x) * block.y * block.z > kMaxThreads) return cudaErrorInvalidConfiguration;
-    if (shared > dynamic_limit) return cudaErrorInvalidValue;
-    return cudaSuccess;
-}
 
 // ---- helper threads (fast build) ----
 
@@ -157,7 +147,9 @@ void run_launch() {
     worker = &own_worker();
     checker::launch_begins(*worker);
     for (const Kept& k : kept()) tell_of_kept(k);
-    worker->run_blocks(wanted_threads() > 1);
+    // File-scope shared variables have one address for all blocks.
+    if (GRADER_CHECKED && settings.schedule == Schedule::interleaved) run_interleaved(kept().empty());
+    else worker->run_blocks(wanted_threads() > 1);
     wait_for_helpers();
     worker = nullptr;
 }
@@ -177,7 +169,9 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     }
     std::lock_guard<std::recursive_mutex> guard(launch_lock);
     finish_copies();
-    last_launch_error = sticky_error ? sticky_error : configuration_error(grid, block, shared_bytes);
+    const uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    const LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc};
+    last_launch_error = sticky_error ? sticky_error : launch_limits::error(wanted);
     if (last_launch_error) {
         set_error(last_launch_error, false);
         return;
@@ -185,13 +179,9 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     ++grader_launch_number;
     blockDim = block;
     gridDim = grid;
-    launch_state = LaunchState{};
-    launch_state.name = name;
-    launch_state.grid = grid;
-    launch_state.block = block;
+    launch_state = wanted;
     launch_state.threads = block.x * block.y * block.z;
     launch_state.blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
-    launch_state.dynamic_shared = shared_bytes;
     launch_state.parameters = parameters;
     launch_state.parameter_bytes = parameter_bytes;
     launch_state.body = body;
@@ -199,28 +189,30 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     static_shared = 0;
     run_launch();
     checker::launch_ends();
-    if (launch_state.abandoned) set_error(launch_state.abandoned, true);
+    // Too much shared memory is noticed inside the kernel, but a GPU refuses the launch.
+    if (launch_state.abandoned == cudaErrorInvalidValue) last_launch_error = cudaErrorInvalidValue;
+    if (launch_state.abandoned) set_error(launch_state.abandoned, launch_state.abandoned != cudaErrorInvalidValue);
 }
 
 // Offsets are the same for all blocks of a launch, so all workers share them.
 void* grader_place_shared(SharedSite* site) {
     unsigned long long placed = __atomic_load_n(&site->placed, __ATOMIC_RELAXED);
-    if ((placed >> 32) != grader_launch_number) {
+    if ((placed >> 32) == grader_launch_number) return grader_shared_base + static_cast<unsigned>(placed);
+    // Unlocked before a refusal, which does not return.
+    const size_t refused = [&]() -> size_t {
         std::lock_guard<std::mutex> guard(place_lock);
         placed = __atomic_load_n(&site->placed, __ATOMIC_RELAXED);
-        if ((placed >> 32) != grader_launch_number) {
-            static_shared += site->bytes;
-            size_t end = placed_end + round_up(site->bytes, 128) + kSharedGap;
-            if (static_shared > kSharedDefault || end > kept_begin) {
-                refuse_shared();
-                return grader_shared_base;
-            }
-            placed = static_cast<unsigned long long>(grader_launch_number) << 32 | placed_end;
-            checker::shared_placed(*site, placed_end);
-            placed_end = end;
-            __atomic_store_n(&site->placed, placed, __ATOMIC_RELEASE);
-        }
-    }
+        if ((placed >> 32) == grader_launch_number) return 0;
+        static_shared += site->bytes;
+        size_t end = placed_end + round_up(site->bytes, 128) + kSharedGap;
+        if (static_shared > launch_limits::static_shared(launch_state) || end > kept_begin) return static_shared;
+        placed = static_cast<unsigned long long>(grader_launch_number) << 32 | placed_end;
+        checker::shared_placed(*site, placed_end);
+        placed_end = end;
+        __atomic_store_n(&site->placed, placed, __ATOMIC_RELEASE);
+        return 0;
+    }();
+    if (refused) refuse_shared(refused);
     return grader_shared_base + static_cast<unsigned>(placed);
 }
 
@@ -231,15 +223,17 @@ void* grader_dynamic_shared(const char* name, size_t element_bytes) {
 
 // The same at file scope, called once by each operating-system thread that runs blocks.
 void* grader_keep_shared(SharedSite* site) {
-    std::lock_guard<std::mutex> guard(place_lock);
+    std::unique_lock<std::mutex> guard(place_lock);
     for (const Kept& k : kept())
         if (k.site == site) return grader_shared_base + k.offset;
     const size_t room = round_up(site->bytes, 128) + kSharedGap;
-    if (site->bytes > kSharedDefault || placed_end + room > kept_begin) {
-        refuse_shared();
+    if (site->bytes > launch_limits::static_shared(launch_state) || placed_end + room > kept_begin) {
+        guard.unlock();
+        refuse_shared(site->bytes);
         return grader_shared_base;
     }
     kept_begin -= room;
+    stop_taking_turns();
     kept().push_back({site, site->name, kept_begin, site->element_bytes});
     tell_of_kept(kept().back());
     return grader_shared_base + kept_begin;
@@ -250,6 +244,7 @@ void* grader_keep_dynamic_shared(const char* name, size_t element_bytes) {
     bool known = false;
     for (const Kept& k : kept()) known = known || !k.site;
     if (!known) kept().push_back({nullptr, name, kSharedGap, element_bytes});
+    stop_taking_turns();
     return grader_dynamic_shared(name, element_bytes);
 }
 
@@ -273,17 +268,17 @@ cudaError_t grader_launch_untyped() {
 }
 
 cudaError_t grader_set_dynamic_limit(int bytes) {
-    if (bytes < 0 || static_cast<size_t>(bytes) > kSharedLimit) {
+    if (!launch_limits::opt_in(bytes)) {
         set_error(cudaErrorInvalidValue, false);
         return cudaErrorInvalidValue;
     }
-    if (static_cast<size_t>(bytes) > dynamic_limit) dynamic_limit = static_cast<size_t>(bytes);
     return cudaSuccess;
 }
 
-void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed) {
+void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed, int constant) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
-    variables::add({begin, begin + bytes, name, element_bytes, checker::shadow_of_variable(bytes), managed != 0, false});
+    variables::add({begin, begin + bytes, name, element_bytes, checker::shadow_of_variable(bytes), managed != 0,
+                    constant != 0, false});
 }
 
 // <cassert> calls this. In a kernel, a GPU prints the message and the launch fails.

@@ -88,10 +88,14 @@ void epoch_ends(uint32_t next_epoch) {
     for (Clock& clock : clocks) clock.clear();
 }
 
-void fence(unsigned thread, uint32_t epoch) {
+bool any_fence() { return fenced_in_launch; }
+
+void fence(unsigned thread, uint32_t epoch, bool wide) {
     fenced_in_launch = clocks_in_epoch = true;
-    has_fenced[thread] = true;
-    last_fence_epoch = epoch;
+    if (wide) {
+        has_fenced[thread] = true;
+        last_fence_epoch = epoch;
+    }
     // A clock holds the last known segment plus one.
     released[thread] = ++segments[thread];
 }

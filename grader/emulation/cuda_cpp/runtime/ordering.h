@@ -18,7 +18,10 @@ void launch_begins();
 void block_begins(uint32_t first_epoch);
 void epoch_ends(uint32_t next_epoch);
 
-void fence(unsigned thread, uint32_t epoch);
+// `wide`: also for other blocks.
+void fence(unsigned thread, uint32_t epoch, bool wide);
+// True if a thread has executed a fence in this launch.
+bool any_fence();
 // How many fences the thread has executed in this epoch.
 unsigned segment(unsigned thread);
 

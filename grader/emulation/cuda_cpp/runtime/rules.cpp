@@ -15,6 +15,7 @@
 // cudaErrorIllegalAddress, as on a GPU.
 #if GRADER_CHECKED
 
+#include <cstdio>
 #include <cstring>
 
 #include "checker.h"
@@ -28,8 +29,8 @@ namespace grader::checker {
 
 namespace {
 
-// A write that races with a write. Whether the values are the same is known after
-// the write, at the next access or the end of the interval.
+// A write that races. Whether it changes the value is known after the write, at the
+// next access or the end of the interval.
 struct Pending {
     bool any = false;
     Finding finding;
@@ -59,7 +60,9 @@ void resolve_pending() {
     state.countdown += pending.countdown;
     if (memcmp(pending.before, reinterpret_cast<const void*>(pending.address), pending.bytes) == 0) {
         pending.finding.warning = true;
-        pending.finding.message = "threads write one location without order, all of them the same value";
+        pending.finding.message = pending.finding.other_write
+                                      ? "threads write one location without order, all of them the same value"
+                                      : "a thread writes the value that is there, and another reads it without order";
     }
     findings::add(pending.finding);
 }
@@ -77,15 +80,19 @@ void strong(const Access& access) {
 }
 
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask, unsigned mask,
-              uint32_t other_pc) {
+              uint32_t other_pc, bool known) {
     if (!(other_mask & mask)) return;
     bool other_strong = stamp::strong(other);
     bool same_block = stamp::epoch(other) == state.epoch;
-    if (access.strong && other_strong) {
-        if (access.atomic || space == Space::global) return;
+    const bool other_atomic = stamp::kind(other) >= stamp::kAtomic;
+    const bool narrow = !same_block && access.atomic && other_atomic &&
+                        (state.block_scope || stamp::kind(other) == stamp::kBlockAtomic);
+    if (access.strong && other_strong && !narrow) {
+        if (access.atomic || other_atomic) return;
         // A volatile access alone orders nothing between threads; after a fence
-        // of the writing thread it is a flag.
+        // of the writing thread it is a flag. Between blocks, the fence may be another thread's.
         if (stamp::segment(other_write ? other : state.me) > 0) return;
+        if (space == Space::global && ordering::any_fence()) return;
     }
     Finding f = about(access, Kind::race, "");
     if (same_block) {
@@ -101,14 +108,22 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         f.other_thread = theirs;
     } else {
         if (ordering::ordered_between_blocks(stamp::epoch(other))) return;
-        f.message = "different blocks access one location, and nothing orders blocks";
+        f.message = narrow ? "different blocks update one location with atomics of block scope"
+                           : "different blocks access one location, and nothing orders blocks";
     }
-    f.warning = space == Space::global && (access.strong || other_strong);
+    f.warning = space == Space::global && (access.strong || other_strong) && !narrow;
     f.other_pc = other_pc ? state.image + other_pc : 0;
     f.other_write = other_write;
     places::name(f);
-    if (other_write && access.write && !access.atomic && !other_strong && access.bytes <= sizeof pending.before &&
-        !pending.any) {
+    if (pending.any && pending.address == access.address && pending.finding.pc == access.pc) {
+        // Another word of the access, or another thread: one finding, the more severe.
+        if (pending.finding.warning && !f.warning) {
+            findings::locate(f);
+            pending.finding = f;
+        }
+        return;
+    }
+    if (access.write && known && !access.atomic && !other_strong && access.bytes <= sizeof pending.before && !pending.any) {
         pending.any = true;
         findings::locate(f);
         pending.finding = f;
@@ -128,6 +143,38 @@ void uninitialized(const Access& access, Space space) {
                                              : "device memory is read before anything was written to it");
     places::name(f);
     findings::add(f);
+}
+
+// ---- local variables without a value (grader_local) ----
+
+namespace {
+
+// As a float a signalling NaN, which arithmetic changes: only the first read of it is found.
+constexpr uint32_t kFilling = 0xffa5c3a1;
+
+struct Local {
+    const char* name;
+    uintptr_t begin, end;
+};
+constexpr unsigned kLocals = 256;  // the latest; a thread that runs has filled its own just before
+Local locals[kLocals];
+unsigned filled = 0;
+
+}  // namespace
+
+void local_read(const Access& access) {
+    if (access.bytes % sizeof kFilling != 0) return;
+    for (unsigned i = 0; i < access.bytes; i += sizeof kFilling)
+        if (memcmp(reinterpret_cast<const char*>(access.address) + i, &kFilling, sizeof kFilling) != 0) return;
+    for (unsigned i = 1; i <= kLocals; ++i) {
+        const Local& v = locals[(filled - i) % kLocals];
+        if (access.address < v.begin || access.address >= v.end) continue;
+        Finding f = about(access, Kind::uninitialized, "a local variable is read before it has a value");
+        f.space = "local";
+        snprintf(f.buffer, sizeof f.buffer, "%s", v.name);
+        findings::add(f);
+        return;
+    }
 }
 
 void outside(const Access& access) {
@@ -176,8 +223,10 @@ bool elsewhere(const Access& access) {
         return false;
     }
     if (const variables::Variable* v = variables::near(access.address)) {
-        if (access.address + access.bytes <= v->end) return true;
-        Finding f = about(access, Kind::out_of_bounds, "the access is past the end of a device variable");
+        const bool written = access.write && v->constant;
+        if (access.address + access.bytes <= v->end && !written) return true;
+        Finding f = about(access, Kind::out_of_bounds, written ? "a kernel writes to a __constant__ variable"
+                                                               : "the access is past the end of a device variable");
         f.space = "global";
         places::name_variable(f, *v);
         findings::add(f);
@@ -239,5 +288,16 @@ VariableShadow variable_shadow(uintptr_t address) {
 }
 
 }  // namespace grader::checker
+
+extern "C" void grader_local(const char* name, void* variable, size_t bytes) {
+    using namespace grader;
+    using namespace grader::checker;
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(variable);
+    if (!state.active || begin - state.stacks_base >= state.stacks_bytes) return;
+    state.locals = true;
+    for (size_t i = 0; i + sizeof kFilling <= bytes; i += sizeof kFilling)
+        memcpy(static_cast<char*>(variable) + i, &kFilling, sizeof kFilling);
+    locals[filled++ % kLocals] = {name, begin, begin + bytes};
+}
 
 #endif

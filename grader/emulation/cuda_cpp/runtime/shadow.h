@@ -2,13 +2,13 @@
 //
 // A stamp identifies the last access to the word:
 //
-//   63        32 31    22 21       10 9       2    1        0
-//   | epoch 32 | thread 10 | warp sync 12 | segment 8 | strong | unused |
+//   63        32 31    22 21       10 9       2 1    0
+//   | epoch 32 | thread 10 | warp sync 12 | segment 8 | kind 2 |
 //
 // The epoch counts barriers, blocks and launches: two accesses of one block with
 // different epochs are ordered by a barrier. The warp-sync count orders lanes of
 // one warp, the segment counts a thread's fences (ordering.h). A strong access is
-// atomic or volatile. Counts saturate at their largest value, which means
+// volatile, atomic, or atomic within its block only. Counts saturate at their largest value, which means
 // "unknown: assume ordered".
 //
 // Two readers are kept, the latest and another thread of the same epoch that
@@ -50,7 +50,8 @@ constexpr uint64_t decode_pc(uint64_t code) { return code << 2; }
 namespace stamp {
 constexpr unsigned kThreadShift = 22, kSyncShift = 10, kSegmentShift = 2;
 constexpr uint64_t kSyncMax = 4095, kSegmentMax = 255;
-constexpr uint64_t kStrong = 2;
+enum Kind : uint64_t { kPlain, kVolatile, kAtomic, kBlockAtomic };
+constexpr uint64_t kKinds = 3;
 
 constexpr uint64_t make(uint64_t epoch, uint64_t thread, uint64_t sync, uint64_t segment) {
     return epoch << 32 | thread << kThreadShift | (sync < kSyncMax ? sync : kSyncMax) << kSyncShift |
@@ -60,7 +61,8 @@ constexpr uint32_t epoch(uint64_t s) { return static_cast<uint32_t>(s >> 32); }
 constexpr unsigned thread(uint64_t s) { return s >> kThreadShift & 1023; }
 constexpr unsigned sync(uint64_t s) { return s >> kSyncShift & 4095; }
 constexpr unsigned segment(uint64_t s) { return s >> kSegmentShift & 255; }
-constexpr bool strong(uint64_t s) { return s & kStrong; }
+constexpr bool strong(uint64_t s) { return s & kKinds; }
+constexpr uint64_t kind(uint64_t s) { return s & kKinds; }
 constexpr bool same_thread_and_epoch(uint64_t a, uint64_t b) { return ((a ^ b) >> kThreadShift) == 0; }
 }  // namespace stamp
 

@@ -56,7 +56,7 @@ extern "C" cudaError_t grader_symbol_address(void** address, const void* symbol,
     const uintptr_t begin = reinterpret_cast<uintptr_t>(symbol);
     // Static members and variable templates are not registered.
     if (!grader::variables::at(begin))
-        grader::variables::add({begin, begin + bytes, "symbol", element_bytes, grader::checker::shadow_of_variable(bytes), false, false});
+        grader::variables::add({begin, begin + bytes, "symbol", element_bytes, grader::checker::shadow_of_variable(bytes), false, false, false});
     grader::variables::give_out(begin);
     *address = const_cast<void*>(symbol);
     return cudaSuccess;

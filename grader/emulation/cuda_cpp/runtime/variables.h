@@ -21,6 +21,7 @@ struct Variable {
     size_t element_bytes;
     ShadowCell* shadow;  // null in the fast build
     bool managed;        // the host may access it, too
+    bool constant;       // a kernel may not write it
     bool given_out;      // by cudaGetSymbolAddress
     bool holds(uintptr_t address, size_t bytes) const { return address >= begin && address < end && bytes <= end - address; }
 };

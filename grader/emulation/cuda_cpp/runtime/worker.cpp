@@ -32,8 +32,8 @@ uint64_t next_random(uint64_t& state) {  // splitmix64
 // coprime to blocks, which needs no table and gives every block once.
 uint64_t block_in_order(uint64_t n) {
     uint64_t blocks = launch_state.blocks;
-    if (settings.schedule == Schedule::forward) return n;
     if (settings.schedule == Schedule::reverse) return blocks - 1 - n;
+    if (settings.schedule != Schedule::random) return n;
     uint64_t state = settings.seed;
     uint64_t factor = next_random(state) % blocks, offset = next_random(state) % blocks;
     auto common = [](uint64_t a, uint64_t b) {
@@ -238,10 +238,16 @@ void Worker::wait_at_barrier(uintptr_t pc) {
 }
 
 void Worker::pause() {
+    take_turns();
     Thread& self = *current;
     self.state = ThreadState::ready;
     ++runnable_;
     leave_for(choose());
+}
+
+void Worker::drop_block() {
+    fibers.reset();
+    current = nullptr;
 }
 
 void Worker::abandon(int error) {
@@ -280,9 +286,9 @@ int grader_syncthreads_reduce(int predicate, int operation) {
     return operation == 0 ? set : operation == 1 ? set == live : set > 0;
 }
 
-void grader_fence() {
+void grader_fence(int wide) {
     if (!grader::in_kernel()) return;
-    grader::checker::fence();
+    grader::checker::fence(wide != 0);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -305,6 +311,7 @@ static void announce(const volatile void* address, unsigned bytes, bool replaces
 void grader_atomic(const volatile void* address, unsigned bytes) {
     announce(address, bytes, false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
+void grader_block_scope() { grader::checker::next_atomic_is_of_the_block(); }
 void grader_atomic_exchange(const volatile void* address, unsigned bytes) {
     announce(address, bytes, true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }

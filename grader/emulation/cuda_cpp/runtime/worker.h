@@ -1,4 +1,5 @@
-// A worker runs blocks, one after another, on one operating-system thread.
+// A worker runs blocks, one after another, on one operating-system thread. (Several workers take
+// turns on it if blocks are interleaved: residents.cpp.)
 //
 // The threads of a block run one at a time in a fixed order, each until it waits.
 // A fiber runs threads that have not started, one after another. When a thread
@@ -26,7 +27,6 @@ namespace grader {
 constexpr unsigned kMaxThreads = 1024;
 constexpr unsigned kWarpSize = 32;
 constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
-constexpr size_t kSharedLimit = 227 * 1024;   // opt-in dynamic shared memory, as sm_90
 constexpr size_t kSharedDefault = 48 * 1024;  // without opting in, and for static arrays
 constexpr size_t kSharedArena = 1024 * 1024;  // room for the gaps between variables
 
@@ -63,9 +63,10 @@ struct LaunchState {
     void (*body)(void*);
     int abandoned;          // a cudaError_t; blocks that have not started are dropped
     uint64_t next_block;    // taken with an atomic increment
+    uintptr_t pc;           // of the launch
 };
 
-enum class Schedule : uint8_t { forward, reverse, random };
+enum class Schedule : uint8_t { forward, reverse, random, interleaved };
 
 struct Settings {
     Schedule schedule = Schedule::forward;
@@ -75,6 +76,8 @@ struct Settings {
     bool count = true;             // access counters
     unsigned counted_blocks = 16;  // per launch; 0: all
     bool check = true;
+    bool writers = false;          // report which thread wrote which word of the caller's arrays
+    size_t shared_limit = 227 * 1024;  // of a block that opts in; the default is that of sm_90
 };
 extern Settings settings;
 extern LaunchState launch_state;
@@ -92,6 +95,9 @@ public:
                        uintptr_t pc);
     void pause();                         // lets the others run
     [[noreturn]] void abandon(int error); // ends the launch, as a fault on a GPU does
+
+    Fiber* running_fiber() const { return running_; }
+    void drop_block();  // of an abandoned launch, suspended anywhere
 
     Thread* current = nullptr;  // null outside kernels
     Thread threads[kMaxThreads];
@@ -139,5 +145,10 @@ bool device_lost();
 
 // Runs launch_state on this thread and, if it takes long, on helpers.
 void run_launch();
+
+// residents.cpp: the same with interleaved blocks (checked build; empty in the fast one).
+void run_interleaved(bool take_turns);
+void take_turns();         // lets the other resident blocks run
+void stop_taking_turns();  // for the rest of the launch: blocks share a file-scope variable
 
 }  // namespace grader

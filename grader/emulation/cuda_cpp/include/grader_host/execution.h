@@ -46,12 +46,14 @@ void* grader_keep_shared(grader::SharedSite* site);  // at file scope, called on
 void* grader_keep_dynamic_shared(const char* name, size_t element_bytes);
 void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    void* parameters, size_t parameter_bytes, void (*body)(void*));
-void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed);
+void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed,
+                              int constant);
 void grader_syncthreads();
 int grader_syncthreads_reduce(int predicate, int operation);  // 0 count, 1 and, 2 or
-void grader_fence();
+void grader_fence(int wide);  // 0: for the block
 void grader_trap(int error);
 void grader_pause(unsigned nanoseconds);
+void grader_local(const char* name, void* variable, size_t bytes);
 }
 
 namespace grader {
@@ -78,7 +80,8 @@ template <class Kernel> struct Configured {
     cudaStream_t stream;
     Kernel kernel;
 
-    template <class... Arguments> void operator()(Arguments... arguments) const {
+    // Inline, so that the return address of grader_launch leads to the launch's line.
+    template <class... Arguments> GRADER_INLINE void operator()(Arguments... arguments) const {
         auto body = [kernel = kernel, arguments...]() mutable { kernel(arguments...); };
         grader_launch(name, grid, block, shared_bytes, stream, &body, sizeof body,
                       [](void* self) { (*static_cast<decltype(body)*>(self))(); });
@@ -118,12 +121,22 @@ void operator->*(void (*kernel)(Parameters...), const Unnamed<Call>& rest) {
 
 // Registers a __device__ or __constant__ variable with the checker, by name.
 struct DeviceVariable {
-    template <class T> DeviceVariable(T& variable, const char* name, bool managed = false) {
+    template <class T> DeviceVariable(T& variable, const char* name, bool managed = false, bool constant = false) {
         grader_register_variable(const_cast<void*>(static_cast<const volatile void*>(&variable)),
-                                 sizeof(T), ElementSize<T>::value, name, managed);
+                                 sizeof(T), ElementSize<T>::value, name, managed, constant);
     }
 };
 
+}  // namespace grader
+
+namespace grader {
+template <class T> struct Element { typedef T type; };
+template <class T, size_t N> struct Element<T[N]> : Element<T> {};
+// A local variable without a value (grader/emulation/cuda_cpp/locals.py).
+template <class T> GRADER_INLINE void local(const char* name, T& variable) {
+    if constexpr (__is_trivial(typename Element<T>::type))
+        grader_local(name, const_cast<void*>(static_cast<const volatile void*>(&variable)), sizeof variable);
+}
 }  // namespace grader
 
 #define GRADER_NAME(...) GRADER_NAME_(__VA_ARGS__)
@@ -133,9 +146,9 @@ GRADER_INLINE void __syncthreads() { grader_syncthreads(); }
 GRADER_INLINE int __syncthreads_count(int predicate) { return grader_syncthreads_reduce(predicate, 0); }
 GRADER_INLINE int __syncthreads_and(int predicate) { return grader_syncthreads_reduce(predicate, 1); }
 GRADER_INLINE int __syncthreads_or(int predicate) { return grader_syncthreads_reduce(predicate, 2); }
-GRADER_INLINE void __threadfence() { grader_fence(); }
-GRADER_INLINE void __threadfence_block() { grader_fence(); }
-GRADER_INLINE void __threadfence_system() { grader_fence(); }
+GRADER_INLINE void __threadfence() { grader_fence(1); }
+GRADER_INLINE void __threadfence_block() { grader_fence(0); }
+GRADER_INLINE void __threadfence_system() { grader_fence(1); }
 GRADER_INLINE void __trap() { grader_trap(cudaErrorLaunchFailure); }
 GRADER_INLINE void __brkpt() {}
 GRADER_INLINE void __nanosleep(unsigned nanoseconds) { grader_pause(nanoseconds); }

@@ -11,6 +11,7 @@
 #define CUDART_VERSION 13000
 #define CUDA_VERSION 13000
 #define __CUDACC_VER_MAJOR__ 13
+#define __CUDA_ARCH__ 800  // in host code, too, which is compiled together with device code
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDACC_VER_BUILD__ 88
 

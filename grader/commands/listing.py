@@ -1,0 +1,103 @@
+"""`grade list`: the assignments of a course, or the kernels, points, cases and tiers of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.cells import cell_len
+from rich.console import Console
+
+from grader.assignment.cases import Case
+from grader.assignment.generated import TEMPLATES
+from grader.assignment.handout import HANDOUT
+from grader.assignment.model import Assignment, Kernel
+from grader.formats.page import GAP, Page
+from grader.text.numbers import points
+from grader.vocabulary import CheckName, Device, Visibility
+
+_ALL = ("assignment", "kernel", "files", "points")
+
+
+def list_all(assignments: Iterable[Assignment], console: Console) -> None:
+    """Print a table of all kernels; files that do not fit on a line get one each."""
+    page = Page(console)
+    parts = [(a, kernel) for a in assignments for kernel in a.parts]
+    others = [
+        max(map(len, (_ALL[0], *(a.name for a, _ in parts)))),
+        max(map(len, (_ALL[1], *(kernel.name for _, kernel in parts)))),
+        len(_ALL[3]),
+    ]
+    room = page.width - sum(others) - GAP * len(others)
+    rows: list[tuple[str, ...]] = []
+    for position, (assignment, kernel) in enumerate(parts):
+        same = position > 0 and parts[position - 1][0] is assignment
+        files = ["  ".join(kernel.files.values())]
+        if cell_len(files[0]) > room:
+            files = list(kernel.files.values())
+        name = "" if same else assignment.name
+        rows.append((name, kernel.name, files[0], points(kernel.max_score)))
+        rows += [("", "", file, "") for file in files[1:]]
+    page.table(_ALL, rows, indent=0, left=3)
+    page.print()
+
+
+def list_one(assignment: Assignment, console: Console) -> None:
+    """Print what an assignment asks for and how it is scored."""
+    page = Page(console)
+    page.sentence((assignment.title, "bold"), f" ({assignment.name}), ", _total(assignment))
+    checks = [
+        check for check in CheckName.all() if any(check in k.points for k in assignment.parts)
+    ]
+    header = ("kernel", "points", *checks)
+    page.table(header, [_row(kernel, checks) for kernel in assignment.parts], indent=0)
+    page.blank()
+    cases = _cases(assignment)
+    checked = sum(case.memory for case in cases)
+    page.sentence(
+        f"{len(cases)} cases, {checked} of them for the memory check: "
+        f"{_joined(case.name for case in cases)}",
+        most=12,
+    )
+    if hidden := assignment.hidden_cases:
+        page.sentence(f"{hidden} more cases are hidden; the course draws their sizes")
+    if assignment.benchmarks:
+        names = _joined(benchmark.name for benchmark in assignment.benchmarks)
+        page.sentence(f"timed, on a GPU only: {names}")
+    for kernel in assignment.kernels:
+        for language, tiers in kernel.tiers.default.items():
+            most = kernel.points.get(CheckName.PERFORMANCE, 0.0)
+            steps = ", ".join(f"{points(most * tier.share)} at {tier.speedup:g}" for tier in tiers)
+            page.sentence(
+                f"points by speed, torch's is 1: {kernel.name} in {language.phrase}: {steps}"
+            )
+    here = Path.cwd()
+    for name, path in (
+        ("stubs", assignment.folder.parent.parent / TEMPLATES / assignment.name),
+        ("handout", assignment.folder / HANDOUT),
+    ):
+        if path.exists():
+            page.sentence(
+                f"{name}: {path.relative_to(here) if path.is_relative_to(here) else path}"
+            )
+    page.print()
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(name.replace(", ", " ") for name in names))
+
+
+def _total(assignment: Assignment) -> str:
+    return f"{points(assignment.max_score)} points"
+
+
+def _row(kernel: Kernel, checks: Iterable[CheckName]) -> tuple[str, ...]:
+    shares = (kernel.points.get(check, 0.0) for check in checks)
+    return (kernel.name, points(kernel.max_score), *(points(s) if s else "" for s in shares))
+
+
+def _cases(assignment: Assignment) -> list[Case]:
+    """Return the visible cases on the CPU, of the first language."""
+    language = next(iter(assignment.kernels[0].files))
+    drawn = assignment.draw_cases(Device.CPU, language, public_seed=0, secret_seed=0)
+    return [case for case in drawn if case.visibility is Visibility.VISIBLE]

@@ -1,0 +1,428 @@
+"""The page: what a student may see of each check, with its figures.
+
+Cases that are not visible show only their number, verdicts and largest error, as in every format
+for students (`student_view`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from grader.checks.registry import named
+from grader.formats import student_view
+from grader.formats.case_lines import summary_of_hidden
+from grader.formats.details import headline
+from grader.formats.html import (
+    error_map,
+    findings,
+    ladder,
+    timing,
+    traffic,
+    warp_access,
+    writers,
+)
+from grader.formats.html.findings import Card
+from grader.formats.html.panel import Panel, plural
+from grader.formats.html.source import Excerpt, excerpts
+from grader.report.evidence import (
+    BuildEvidence,
+    CaseResult,
+    CorrectnessEvidence,
+    CountersEvidence,
+    Diagnostic,
+    MemoryEvidence,
+    Origin,
+    PerformanceEvidence,
+    ProgramEvidence,
+    ProgramRun,
+)
+from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.verdict import Verdict
+from grader.text.numbers import points
+from grader.vocabulary import Device, Visibility
+
+if TYPE_CHECKING:
+    import jinja2
+
+MOST_KERNELS = 60
+MOST_CASES = 6
+MOST_MISMATCHES = 8
+MOST_FINDINGS = 10
+MOST_DIAGNOSTICS = 10
+MOST_OUTPUT = 4_000  # characters of what the student's code printed
+_MOST_WARNINGS = 3  # if the check is accepted
+_MOST_PANELS_OF_WARPS = 6
+_ORIGINS: dict[Origin, str] = {
+    "judge": "seen by the grader itself",
+    "worker": "reported by the process that ran your code; it wins no points by itself",
+    "compiler": "from the build tool",
+}
+_SHOWN_ENVIRONMENT = (
+    ("device", "device"),
+    ("gpu", "GPU"),
+    ("compute_capability", "compute capability"),
+    ("target", "compiled for"),
+    ("cpu", "CPU"),
+    ("driver", "driver"),
+    ("nvcc", "nvcc"),
+    ("host_compiler", "host compiler"),
+    ("torch", "torch"),
+    ("triton", "Triton"),
+    ("grader", "grader"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table; the first `text` columns are text, the others are numbers."""
+
+    text: int = 1
+    caption: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompilerMessage:
+    """One message of a compiler, with its source lines."""
+
+    severity: str
+    place: str
+    text: str
+    more: str
+    excerpts: tuple[Excerpt, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckView:
+    """One check: its row in the kernel's table, and what is below it."""
+
+    anchor: str
+    name: str
+    verdict: Verdict
+    points: str
+    message: str
+    hint: str = ""
+    origin: str = ""
+    notes: list[str] = field(default_factory=list)
+    failed_cases: list[tuple[str, str]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    messages: list[CompilerMessage] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)
+    panels: list[Panel] = field(default_factory=list)
+    output_title: str = ""
+    output: str = ""
+
+    @property
+    def has_details(self) -> bool:
+        """True if there is anything below the check's row."""
+        return bool(
+            self.hint
+            or self.notes
+            or self.failed_cases
+            or self.tables
+            or self.messages
+            or self.cards
+            or self.panels
+            or self.output
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelView:
+    """One kernel in one language."""
+
+    anchor: str
+    name: str
+    title: str
+    language: str
+    file: str
+    verdict: Verdict
+    points: str
+    note: str
+    checks: tuple[CheckView, ...]
+
+
+def document(report: Report) -> str:
+    """Return the page. It is complete in itself and contains nothing that runs."""
+    template = _environment().get_template("page.html")
+    kernels = report.kernels[:MOST_KERNELS]
+    names = [kernel.name for kernel in report.kernels]
+    absent = [one for one in report.kernels if one.verdict is Verdict.NOT_SUBMITTED]
+    return template.render(
+        report=report,
+        result=student_view.result(report).split("\n"),
+        won=_won(report.score, report.max_score),
+        device=_device(report),
+        kernels=[
+            _kernel(kernel, f"k{number}", twice=names.count(kernel.name) > 1)
+            for number, kernel in enumerate(kernels, 1)
+            if kernel.verdict is not Verdict.NOT_SUBMITTED
+        ],
+        absent=[(one.name, one.checks[0].message if one.checks else "") for one in absent],
+        left_out=len(report.kernels) - len(kernels),
+        ladders=ladder.panels(report.kernels),
+        environment=[
+            (label, value)
+            for key, label in _SHOWN_ENVIRONMENT
+            if (value := report.environment.get(key)) is not None
+        ],
+    )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2  # takes 0.1 s; other formats do without
+
+    def safe(value: Any) -> Any:
+        """Make a string printable; text that is markup already stays."""
+        return student_view.safe(value) if type(value) is str else value
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("grader.formats.html"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=safe,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"symbol": symbol, "tone": tone}
+    return environment
+
+
+def symbol(verdict: Verdict) -> str:
+    """Return the sign in front of a verdict, so that colour says nothing alone."""
+    return {"good": "✓", "bad": "✗", "open": "○", "none": "–", "grader": "!"}[tone(verdict)]
+
+
+def tone(verdict: Verdict) -> str:
+    """Return the class of a verdict's badge."""
+    if verdict is Verdict.ACCEPTED:
+        return "good"
+    if verdict is Verdict.GRADER_ERROR:
+        return "grader"
+    if verdict in (Verdict.NOT_MEASURED, Verdict.INCONCLUSIVE):
+        return "open"
+    return "bad" if verdict.judged else "none"
+
+
+def _device(report: Report) -> str:
+    device = report.environment.get("device")
+    if device == Device.CUDA.value:
+        return f"Run on {report.environment.get('gpu') or 'a GPU'}."
+    if device == Device.CPU.value:
+        return "Run on the processor: results and accesses are checked, speed needs a GPU."
+    return ""
+
+
+def _won(score: float | None, most: float) -> str:
+    if score is None:
+        return "no score"
+    return f"{points(score)} of {points(most)} points"
+
+
+def _kernel(kernel: KernelResult, anchor: str, *, twice: bool) -> KernelView:
+    won = _won(kernel.score, kernel.max_score) if kernel.max_score else ""
+    if kernel.pending:
+        won += f", {points(kernel.pending)} pending"
+    return KernelView(
+        anchor=anchor,
+        name=kernel.name,
+        title=kernel.title,
+        language=kernel.language.phrase if kernel.language else "",
+        file=kernel.file or "",
+        verdict=kernel.verdict,
+        points=won,
+        note=("counted" if kernel.counted else "the other language counts") if twice else "",
+        checks=tuple(
+            _check(kernel, check, f"{anchor}c{number}")
+            for number, check in enumerate(kernel.checks, 1)
+        ),
+    )
+
+
+def _check(kernel: KernelResult, check: CheckResult, anchor: str) -> CheckView:
+    visible = check.visibility is Visibility.VISIBLE
+    view = CheckView(
+        anchor=anchor,
+        name=check.name,
+        verdict=check.verdict,
+        points=_check_points(check),
+        message=headline(check) if visible else summary_of_hidden(check),
+    )
+    if not visible:
+        return view
+    if check.verdict is not Verdict.ACCEPTED:
+        view.hint = check.hint
+    evidence = check.evidence
+    if evidence is not None:
+        view.origin = _ORIGINS.get(getattr(evidence, "origin", "judge"), "")
+    failed = check.verdict is not Verdict.ACCEPTED
+    if isinstance(evidence, BuildEvidence):
+        _build(view, evidence, kernel, failed=failed)
+    elif isinstance(evidence, CorrectnessEvidence):
+        _cases(view, evidence)
+    elif isinstance(evidence, MemoryEvidence):
+        _memory(view, evidence, kernel, check)
+    elif isinstance(evidence, PerformanceEvidence):
+        _performance(view, evidence)
+    elif isinstance(evidence, CountersEvidence):
+        _counters(view, evidence)
+    elif isinstance(evidence, ProgramEvidence):
+        if failed:
+            _program(view, evidence)
+    elif evidence is not None:
+        view.notes += named(check.check).lines(evidence)
+    return view
+
+
+def _check_points(check: CheckResult) -> str:
+    if check.max_score == 0:
+        return ""
+    if check.score is None:
+        return "no score"
+    if check.pending == check.max_score:
+        return f"{points(check.pending)} pending"
+    won = f"{points(check.score)} / {points(check.max_score)}"
+    pending = f" ({points(check.pending)} pending)" if check.pending else ""
+    return won + pending
+
+
+def _build(view: CheckView, evidence: BuildEvidence, kernel: KernelResult, *, failed: bool) -> None:
+    # The first error is the one to fix: show errors before warnings.
+    ordered = sorted(evidence.diagnostics, key=lambda found: found.severity != "error")
+    most = MOST_DIAGNOSTICS if failed else _MOST_WARNINGS
+    view.messages = [_message(found, kernel) for found in ordered[:most]]
+    _left_out(view, evidence.diagnostics_total, len(ordered), len(view.messages))
+    if failed and not ordered:
+        view.output_title = "Build log"
+        view.output = evidence.output.strip()[:MOST_OUTPUT]
+
+
+def _message(found: Diagnostic, kernel: KernelResult) -> CompilerMessage:
+    numbers = (found.line, found.column) if found.line is not None else ()
+    place = ":".join([found.file, *(str(number) for number in numbers if number is not None)])
+    first, *more = found.message.removeprefix(f"{place}: ").strip("\r\n").splitlines() or [""]
+    marks = {found.line: found.severity} if found.line is not None else {}
+    return CompilerMessage(
+        severity=found.severity,
+        place=place,
+        text=first,
+        more="\n".join(more[:6]),
+        excerpts=excerpts(kernel.source_lines, marks),
+    )
+
+
+def _left_out(view: CheckView, total: int, listed: int, shown: int) -> None:
+    if (more := max(total, listed) - shown) > 0:
+        view.notes.append(f"and {more:,} more")
+
+
+def _cases(view: CheckView, evidence: CorrectnessEvidence) -> None:
+    well = (Verdict.ACCEPTED, Verdict.SKIPPED)
+    failed = [case for case in evidence.cases if case.verdict not in well]
+    view.failed_cases = [(_case_name(case), _case_text(case)) for case in failed[:MOST_CASES]]
+    if len(failed) > MOST_CASES:
+        more = len(failed) - MOST_CASES
+        view.failed_cases.append((plural(more, "more case"), "wrong as well, or failed"))
+    if not_run := evidence.cases_total - len(evidence.cases):
+        view.notes.append(f"{not_run:,} cases did not run")
+    mapped = next((case for case in failed if case.error_map is not None), None)
+    shown = mapped or next((case for case in failed if case.mismatches), None)
+    if shown is not None and shown.hint and shown.hint != view.hint:
+        view.notes.append(shown.hint)
+    if shown is not None:
+        picture = error_map.panel(shown)
+        view.panels += [picture] if picture is not None else []
+        view.tables += _mismatches(shown)
+    if failed or evidence.output.strip():
+        view.output_title = "What your code printed"
+        view.output = evidence.output.strip("\n")[:MOST_OUTPUT]
+
+
+def _case_name(case: CaseResult) -> str:
+    sizes = ", ".join(f"{name}={value}" for name, value in case.sizes.items())
+    return case.name if not sizes or sizes == case.name else f"{case.name} ({sizes})"
+
+
+def _case_text(case: CaseResult) -> str:
+    text = f"{case.verdict.phrase}: {case.message}" if case.message else case.verdict.phrase
+    if case.mismatched and case.max_error is not None:
+        text += f"; largest error {case.max_error:.3g}"
+    return text
+
+
+def _mismatches(case: CaseResult) -> list[Table]:
+    rows = []
+    for found in case.mismatches[:MOST_MISMATCHES]:
+        index = ", ".join(map(str, found.index))
+        expected, actual = f"{found.expected:.7g}", f"{found.actual:.7g}"
+        if expected == actual:
+            expected, actual = repr(found.expected), repr(found.actual)
+        rows.append((f"{found.output}[{index}]", expected, actual, f"{found.allowed:.3g}"))
+    header = ("element", "expected", "actual", "allowed difference")
+    caption = f"The first wrong elements of case {case.name}"
+    return [Table(caption=caption, header=header, rows=rows)] if rows else []
+
+
+def _memory(
+    view: CheckView, evidence: MemoryEvidence, kernel: KernelResult, check: CheckResult
+) -> None:
+    failed = check.verdict is not Verdict.ACCEPTED
+    shown = evidence.findings[: MOST_FINDINGS if failed else _MOST_WARNINGS]
+    view.cards = [findings.card(found, kernel.source_lines) for found in shown]
+    _left_out(view, evidence.findings_total, len(evidence.findings), len(shown))
+    if any(found.hint == view.hint for found in shown):
+        view.hint = ""  # it is on the card
+    problems: dict[str, list[str]] = {}
+    for tool in evidence.tools:
+        if tool.problem is not None and tool.problem != check.message:
+            problems.setdefault(tool.problem, []).append(tool.tool)
+    view.notes += [f"not run: {', '.join(tools)}: {why}" for why, tools in problems.items()]
+    view.panels += [made for one in evidence.writers if (made := writers.panel(one)) is not None]
+    # An accepted check's output repeats that of the correctness check.
+    if failed and evidence.output.strip():
+        view.output_title = "What your code printed"
+        view.output = evidence.output.strip("\n")[:MOST_OUTPUT]
+
+
+def _performance(view: CheckView, evidence: PerformanceEvidence) -> None:
+    view.panels += timing.panels(evidence)
+    if rows := timing.table(evidence):
+        header = ("benchmark", "torch", "yours", "times torch", "rate", "of roofline", "rounds")
+        view.tables.append(Table(caption="The medians of each benchmark", header=header, rows=rows))
+    if state := timing.conditions(evidence):
+        caption = "The GPU afterwards"
+        view.tables.append(Table(caption=caption, header=("what", "value"), rows=state))
+
+
+def _counters(view: CheckView, evidence: CountersEvidence) -> None:
+    picture = traffic.panel(evidence)
+    view.panels += [picture] if picture is not None else []
+    # One request without excess is enough, as a contrast.
+    wasteful = [one for one in evidence.warps if one.transactions > one.least]
+    perfect = [one for one in evidence.warps if one.transactions <= one.least][:1]
+    pictures = map(warp_access.panel, (wasteful + perfect)[:_MOST_PANELS_OF_WARPS])
+    view.panels += [made for made in pictures if made is not None]
+    if rows := traffic.lines(evidence):
+        header = ("line", "access", "requests", "per request", "would do", "times")
+        caption = "The costliest lines first"
+        view.tables.append(Table(text=2, caption=caption, header=header, rows=rows))
+
+
+def _program(view: CheckView, evidence: ProgramEvidence) -> None:
+    view.notes += [f"run {number}, {_run(run)}" for number, run in enumerate(evidence.runs, 1)]
+    if evidence.runs:
+        view.output_title = "What the last run printed"
+        view.output = evidence.runs[-1].output.strip("\n")[-MOST_OUTPUT:]
+
+
+def _run(run: ProgramRun) -> str:
+    setup = "an output changed" if run.changed else "nothing changed"
+    if run.exit_code is not None:
+        return f"{setup}: exit code {run.exit_code}"
+    ended = run.verdict.phrase if run.signal is None else f"ended by signal {run.signal}"
+    return f"{setup}: {ended}"

@@ -1,0 +1,77 @@
+"""Which thread wrote which element: the records of the checked host build, which are untrusted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.checks.common.case_run import RunSetup
+from grader.checks.memory.writers import small_writers
+from grader.report.evidence import Writers
+from grader.vocabulary import Language
+
+CASES: dict[str, dict[str, Any]] = {
+    "small": {"rows": 2, "cols": 3},
+    "more": {"rows": 3, "cols": 3},
+    "large": {"rows": 100, "cols": 100},
+}
+
+
+def read(*records: dict[str, Any]) -> tuple[Writers, ...]:
+    assignment = read_assignment(REPOSITORY / "assignments" / "transpose")
+    setup = SimpleNamespace(assignment=assignment, built=SimpleNamespace(language=Language.CUDA))
+    return small_writers(records, cast(RunSetup, setup), CASES)
+
+
+def record(text: str, **changes: Any) -> dict[str, Any]:
+    made = {
+        "record": "writers", "buffer": "output", "case": "small", "words": 6, "first": 0,
+        "kernel": "k", "grid": [2, 1, 1], "block": [4, 1, 1], "writers": text,
+    }  # fmt: skip
+    return {**made, **changes}
+
+
+def test_runs_of_words_become_elements_in_the_outputs_shape() -> None:
+    [found] = read(record("0.0+3 1.2+1 -+2"))
+    assert found.cells == ("0.0 0.1", "0.2 1.2", "- -")  # 3 × 2: the output is the transpose
+    assert (found.elements, found.columns, found.grid) == (6, 2, (2, 1, 1))
+
+
+def test_parts_of_an_array_are_put_together() -> None:
+    [found] = read(record("0.0+4"), record("1.0+2", first=4))
+    assert found.cells == ("0.0 0.1", "0.2 0.3", "1.0 1.1")
+
+
+def test_a_later_call_replaces_the_earlier_one() -> None:
+    [found] = read(record("0.0+6"), record("-+6"))
+    assert found.cells == ("- -",) * 3
+
+
+def test_a_case_with_several_blocks_goes_first_then_the_largest() -> None:
+    one_block = record("0.0+9", case="more", words=9, grid=[1, 1, 1])
+    [found] = read(one_block, record("0.0+6"))
+    assert found.case == "small"
+    [found] = read({**one_block, "grid": [2, 1, 1]}, record("0.0+6"))
+    assert found.case == "more"
+
+
+def test_large_arrays_inputs_and_other_records_are_left_out() -> None:
+    others = record("0.0+6", buffer="input"), record("0.0+6", case="a hidden case")
+    assert read(record("0.0+6", case="large"), *others, {"record": "x"}) == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"writers": "0.0"}, {"writers": "<b>+1"}, {"writers": "0.0+99999"}, {"writers": None},
+        {"writers": " ".join(["0.0+1"] * 5000)}, {"first": -1}, {"first": "0"},
+        {"grid": [0, 1, 1]}, {"grid": "2"}, {"block": [1, 1]},
+    ],
+)  # fmt: skip
+def test_what_the_runtime_cannot_have_written_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read(record("0.0+6", **changes) if "writers" not in changes else record("", **changes))

@@ -1,0 +1,128 @@
+"""What a command line selects: assignments, source files, kernels."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.errors import UsageError
+from grader.grading.selection import Selected, chosen_assignments, selected
+from grader.vocabulary import Language
+
+REFERENCE = REPOSITORY / "reference"
+
+
+@pytest.fixture(autouse=True)
+def _in_the_course(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+
+
+def chosen(
+    *words: str | Path,
+    source: Path | None = None,
+    kernels: tuple[str, ...] = (),
+    languages: tuple[Language, ...] = (),
+) -> list[Selected]:
+    return selected([str(word) for word in words], source, kernels, languages)
+
+
+def parts(found: list[Selected]) -> list[tuple[str, set[str], set[str]]]:
+    return [(one.assignment.name, set(one.kernels), set(map(str, one.languages))) for one in found]
+
+
+@pytest.mark.parametrize("by_option", [False, True])
+def test_a_file_is_graded_alone_as_what_its_name_says(by_option: bool) -> None:
+    file = Path("reference/gemm/v2_tiled.py")
+    found = chosen("gemm", source=file) if by_option else chosen(file)
+    assert parts(found) == [("gemm", {"v2_tiled"}, {"triton"})]
+    assert found[0].paths == {"v2_tiled.py": "reference/gemm/v2_tiled.py"}
+
+
+def test_files_of_one_assignment_make_one_report() -> None:
+    found = chosen("reference/gemm/v1_simple.cu", "reference/gemm/v2_tiled.cu")
+    assert parts(found) == [("gemm", {"v1_simple", "v2_tiled"}, {"cuda"})]
+    assert set(found[0].paths) == {"v1_simple.cu", "v2_tiled.cu"}
+
+
+def test_a_program_belongs_to_the_assignment_whose_kernel_is_beside_it(tmp_path: Path) -> None:
+    for name in ("main.cu", "silu.cu"):
+        shutil.copy(REFERENCE / "silu" / name, tmp_path)
+    (found,) = chosen(tmp_path / "main.cu")
+    assert parts([found]) == [("silu", {"main"}, {"cuda"})]
+    assert "silu.cu" in found.submission, "the program runs with it"
+
+
+def test_a_file_of_another_name_is_the_only_kernel_that_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "mine.cu"
+    shutil.copy(REFERENCE / "silu" / "silu.cu", file)
+    (found,) = chosen("silu", source=file)
+    assert found.submission.files["silu.cu"].text == file.read_text()
+    assert found.paths == {"silu.cu": str(file)}
+    (found,) = chosen("gemm", source=file, kernels=("v1_simple",))
+    assert set(found.kernels) == {"v1_simple"}
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "sentence"),
+    [
+        (("gemm", "v1_simple"), {}, "did you mean `--kernel v1_simple`?"),
+        (("reference",), {}, "did you mean `--from reference`?"),
+        (("none.cu",), {}, "there is no file none.cu"),
+        (("gemm", "reference/silu/silu.cu"), {}, "gemm has no file silu.cu"),
+        (("README.cu",), {}, "there is no file README.cu"),
+        (
+            ("reference/silu/silu.cu",),
+            {"languages": (Language.TRITON,)},
+            "--language excludes it",
+        ),
+    ],
+)
+def test_what_is_not_clear_is_said(
+    words: tuple[str, ...], options: dict[str, tuple[Language, ...]], sentence: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        chosen(*words, **options)  # type: ignore[arg-type]
+    assert sentence in raised.value.message
+    assert raised.value.tip or "excludes" in sentence
+
+
+def test_a_program_alone_needs_its_assignment(tmp_path: Path) -> None:
+    shutil.copy(REFERENCE / "silu" / "main.cu", tmp_path)
+    with pytest.raises(UsageError, match="could be a file of") as raised:
+        chosen(tmp_path / "main.cu")
+    assert raised.value.tip is not None
+    assert f"--from {tmp_path / 'main.cu'}" in raised.value.tip
+
+
+def test_a_kernel_without_an_assignment_chooses_those_that_have_it() -> None:
+    found = chosen(source=REFERENCE, kernels=("v1_simple",))
+    assert parts(found) == [("gemm", {"v1_simple"}, set())]
+
+
+def test_without_a_name_all_with_files_are_graded(tmp_path: Path) -> None:
+    shutil.copytree(REFERENCE / "gemm", tmp_path / "gemm", ignore=shutil.ignore_patterns("samples"))
+    (tmp_path / "notes").mkdir()
+    (found,) = chosen(source=tmp_path)
+    assert found.assignment.name == "gemm"
+    assert found.paths["v1_simple.cu"] == str(tmp_path / "gemm" / "v1_simple.cu")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(UsageError, match="there is no submission of main, v0_torch in"):
+        chosen(source=empty, kernels=("v0_torch", "main"))
+
+
+def test_outside_a_course_it_says_where_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRADE_ASSIGNMENTS", raising=False)
+    with pytest.raises(UsageError) as raised:
+        chosen()
+    assert str(raised.value.tip).startswith("go to the course: cd ")
+    monkeypatch.setattr("grader.grading.selection.catalogue.assignment_root", lambda _: None)
+    with pytest.raises(UsageError, match="is in no course") as raised:
+        chosen_assignments(("silu",))
+    assert "GRADE_ASSIGNMENTS" in str(raised.value.tip)
