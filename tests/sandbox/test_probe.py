@@ -142,7 +142,7 @@ def test_doctor_asks_for_a_readable_python_before_a_newer_kernel() -> None:
         (None, [], ""),
         (FULL, [RowState.OK], "level full"),
         (PARTIAL, [RowState.NOTE], "a submission can shout"),
-        (NONE, [RowState.NOTE], "acceptable for your own code only"),
+        (NONE, [RowState.NOTE], "grade your own code only"),
     ],
 )
 def test_doctor_tells_the_level(

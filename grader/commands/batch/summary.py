@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from grader.assignment.model import Assignment
 from grader.commands.batch.store import Store
 from grader.commands.batch.submissions import ClassFolder
+from grader.formats.page import Page
 from grader.report.verdict import Verdict
 from grader.text.printable import encodable, one_line
 
@@ -175,15 +176,7 @@ def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
         console.print(escape(encodable(one_line(text), console.encoding)), soft_wrap=True)
 
     for points in summary.assignments:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("kernel", "check", "verdicts"):
-            table.add_column(column)
-        for check in points.checks:
-            counted = ", ".join(
-                f"{Verdict(verdict).phrase} {count}" for verdict, count in check.verdicts.items()
-            )
-            table.add_row(check.kernel, check.check, counted)
-        console.print(table)
+        _verdicts(points, console)
         line(_headline(points))
     if summary.attention:
         line("")
@@ -197,6 +190,22 @@ def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
     for sentence in summary.given_up:
         line(f"no longer used: {sentence}")
     line(f"{summary.graded_now} graded now, {summary.ungraded} without a report, {wall_s:.1f} s")
+
+
+def _verdicts(points: Points, console: Console) -> None:
+    """Print a row for each check: kernel, check, and how often it ended with which verdict."""
+    page = Page(console)
+    rows = [("kernel", "check", "verdicts")]
+    rows += [(check.kernel, check.check, _counted(check.verdicts)) for check in points.checks]
+    kernels, checks = (max(len(row[column]) for row in rows) for column in (0, 1))
+    for number, (kernel, check, verdicts) in enumerate(rows):
+        style = "bold" if number == 0 else ""
+        page.row(Text(f"{kernel:<{kernels}}   {check:<{checks}}   ", style), (verdicts, style))
+    page.print()
+
+
+def _counted(verdicts: Mapping[str, int]) -> str:
+    return ", ".join(f"{Verdict(verdict).phrase} {count}" for verdict, count in verdicts.items())
 
 
 def _headline(points: Points) -> str:

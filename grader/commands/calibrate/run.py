@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from grader.assignment.calibration import SourceFigure
 from grader.assignment.model import Assignment
@@ -22,6 +21,7 @@ from grader.commands.calibrate.measure import (
     write_calibration,
 )
 from grader.errors import UsageError
+from grader.formats.page import Page
 from grader.formats.timing_lines import rate_and_share
 from grader.gpu.nvml import Gpu
 from grader.grading.plan import Options
@@ -37,7 +37,7 @@ def print_calibration(
     """Print the table, warnings about the spec's tiers, and tiers to paste."""
     plain = partial(console.print, markup=False, highlight=False)
     plain(f"{assignment.title} on {gpu.name}")
-    console.print(figures_table(figures))
+    print_figures(figures, console)
     measured = calibration(assignment, figures, gpu)
     files = [(kernel, language) for kernel in assignment.kernels for language in kernel.files]
     for kernel, language in files:
@@ -58,25 +58,31 @@ def _as_toml(tier: Tier) -> str:
     return f"{{ speedup = {tier.speedup:g}, {roof}share = {tier.share:g} }}"
 
 
-def figures_table(figures: Sequence[SourceFigure]) -> Table:
-    """Return a table with a row for each benchmark of each timed file."""
-    columns = ("kernel", "language", "sample", "benchmark", "torch", "time", "times torch")
-    table = Table(*columns, "rate", "of roofline", box=None, pad_edge=False, header_style="bold")
+def print_figures(figures: Sequence[SourceFigure], console: Console) -> None:
+    """Print a table with a row for each benchmark of each timed file, then the files' problems."""
+    header = ("kernel", "language", "sample", "benchmark", "torch", "time", "times torch")
+    rows = [
+        (
+            figure.kernel,
+            figure.language.phrase,
+            figure.hand_in,
+            timing.name,
+            f"{timing.baseline_us:.1f} us",
+            f"{timing.submission_us:.1f} us",
+            three_digits(timing.speedup),
+            *rate_and_share(timing),
+        )
+        for figure in figures
+        for timing in figure.benchmarks
+    ]
+    page = Page(console)
+    if rows:
+        page.table((*header, "rate", "of roofline"), rows, indent=0, left=4)
     for figure in figures:
-        head = figure.kernel, figure.language.phrase, figure.hand_in
         if not figure.benchmarks:
-            table.add_row(*head, figure.problem or "")
-            continue
-        for timing in figure.benchmarks:
-            table.add_row(
-                *head,
-                timing.name,
-                f"{timing.baseline_us:.1f} us",
-                f"{timing.submission_us:.1f} us",
-                three_digits(timing.speedup),
-                *rate_and_share(timing),
-            )
-    return table
+            name = f"{figure.kernel} · {figure.language.phrase} · {figure.hand_in}"
+            page.sentence((f"{name}: ", "bold"), figure.problem or "not timed")
+    page.print()
 
 
 def run_calibrate(
@@ -98,7 +104,7 @@ def run_calibrate(
                     figures.append(figure)
         except BaseException:
             if figures:
-                console.print(figures_table(figures))
+                print_figures(figures, console)
             raise
         if not figures:
             raise UsageError(

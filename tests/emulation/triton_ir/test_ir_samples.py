@@ -28,6 +28,7 @@ DECIDED = ("accepted", "too_slow", "wrong_answer", "memory_error", "time_limit")
 NO_LAUNCH = ("v0_torch.py",)
 # The host loops for ever.
 ENDLESS_HOST = (
+    Path("silu/samples/time_limit/sleeps-in-every-call/silu.py"),
     Path("silu/samples/time_limit/endless-loop/silu.py"),
     Path("rms_norm_matrix/samples/time_limit/endless-loop/rms_norm_matrix.py"),
 )
