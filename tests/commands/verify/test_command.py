@@ -22,6 +22,7 @@ def environment() -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": str(REPOSITORY),
         "CUDACXX": "",
+        "COLUMNS": "120",  # a row of the table is one line
     }
 
 
