@@ -6,24 +6,25 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from grader.commands.output import write_text
 from grader.commands.watch import Change, changes
 from grader.errors import ExitCode, GraderError, UsageError
-from grader.formats.registry import HTML
-from grader.formats.terminal import print_report
+from grader.gpu.nvml import Gpu
 from grader.grading.internal_error import as_grader_error
-from grader.grading.partial import ended
-from grader.grading.pipeline import grade
-from grader.grading.plan import Options
-from grader.grading.progress import progress_on
 from grader.grading.selection import Selected, chosen_device, selected, where_to_go
 from grader.judge.python_server import PythonServer
 from grader.report.model import Report, write_report
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Device, Language
+
+if TYPE_CHECKING:
+    # Imported where they are used, while the Python server imports torch and triton: that takes
+    # longest of all.
+    from grader.grading.plan import Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +63,39 @@ def grade_local(request: Request) -> int:
         json=_place("--json", request.json_path, len(chosen)),
         html=_place("--html", request.html_path, len(chosen)),
     )
+    gpu = chosen_device(request.device)
+    with contextlib.ExitStack() as undo:
+        server = None
+        if any(map(_needs_server, chosen)):
+            server = PythonServer(Device.CPU if gpu is None else Device.CUDA)
+            undo.callback(server.close)
+        return _grade(request, chosen, gpu, places, server)
+
+
+def _needs_server(one: Selected) -> bool:
+    wanted = not one.languages or Language.TRITON in one.languages
+    return wanted and any(path.endswith(".py") for path in one.submission.files)
+
+
+def _grade(
+    request: Request,
+    chosen: list[Selected],
+    gpu: Gpu | None,
+    places: _Places,
+    server: PythonServer | None,
+) -> ExitCode:
+    from grader.grading.plan import Options
+
     options = Options(
-        gpu=chosen_device(request.device),
+        gpu=gpu,
         checks=frozenset(map(CheckName, request.checks)),
         public_seed=request.seed,
         secret_seed=request.seed,
         first=request.first,
     )
     if request.watch:
-        return _watch(request, chosen, options, places)
-    exit_code = _grade_all(chosen, options, places)
+        return _watch(request, chosen, options, places, server)
+    exit_code = _grade_all(chosen, options, places, server)
     if exit_code is not ExitCode.COMPLETE and request.source is None:
         _say_where_to_go(chosen)
     return exit_code
@@ -81,7 +105,7 @@ def _grade_all(
     chosen: Sequence[Selected],
     options: Options,
     places: _Places,
-    server: PythonServer | None = None,
+    server: PythonServer | None,
 ) -> ExitCode:
     exit_code = ExitCode.COMPLETE
     failures = []
@@ -105,6 +129,10 @@ def _grade_and_show(
     one: Selected, options: Options, places: _Places, server: PythonServer | None
 ) -> Report:
     """Grade, print and store one report; after Ctrl-C that of the checks that have finished."""
+    from grader.grading.partial import ended
+    from grader.grading.pipeline import grade
+    from grader.grading.progress import progress_on
+
     options = replace(options, kernels=one.kernels, languages=one.languages)
     reports: list[Report] = []
     try:
@@ -121,6 +149,9 @@ def _grade_and_show(
 
 
 def _show(report: Report, one: Selected, places: _Places) -> None:
+    from grader.formats.registry import HTML
+    from grader.formats.terminal import print_report
+
     print_report(report, Console(), paths=one.paths)
     if places.json is not None:
         write_report(report, _file(places.json, f"{report.assignment}.json"))
@@ -129,32 +160,33 @@ def _show(report: Report, one: Selected, places: _Places) -> None:
         write_text(_file(places.html, f"{report.assignment}.html"), HTML.file(report), tip=tip)
 
 
-def _watch(request: Request, chosen: list[Selected], options: Options, places: _Places) -> ExitCode:
+def _watch(
+    request: Request,
+    chosen: list[Selected],
+    options: Options,
+    places: _Places,
+    server: PythonServer | None,
+) -> ExitCode:
     """Grade, and grade what changes at each save, until Ctrl-C; the exit code is the last one."""
     console, errors = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
     exit_code = ExitCode.COMPLETE
-    with contextlib.ExitStack() as undo:
-        server = None
-        if any(path.endswith(".py") for one in chosen for path in one.submission.files):
-            server = PythonServer(options.device)  # which imports torch once
-            undo.callback(server.close)
-        again = changes(request.selected, chosen)
-        now: Sequence[Selected] = chosen
-        while True:
-            try:
-                exit_code = _grade_all(now, options, places, server)
-            except GraderError as error:  # a save may fix it
-                exit_code = error.exit_code
-                errors.print(f"error: {error.message}", markup=False)
-            console.print("watching: save a file to grade it again, Ctrl-C ends", style="dim")
-            try:
-                change: Change = next(again)
-            except KeyboardInterrupt:
-                return exit_code
-            now = change.selected
-            if console.is_terminal:
-                console.clear()
-            console.print(f"saved: {', '.join(change.paths)}", style="dim", highlight=False)
+    again = changes(request.selected, chosen)
+    now: Sequence[Selected] = chosen
+    while True:
+        try:
+            exit_code = _grade_all(now, options, places, server)
+        except GraderError as error:  # a save may fix it
+            exit_code = error.exit_code
+            errors.print(f"error: {error.message}", markup=False)
+        console.print("watching: save a file to grade it again, Ctrl-C ends", style="dim")
+        try:
+            change: Change = next(again)
+        except KeyboardInterrupt:
+            return exit_code
+        now = change.selected
+        if console.is_terminal:
+            console.clear()
+        console.print(f"saved: {', '.join(change.paths)}", style="dim", highlight=False)
 
 
 def _file(path: Path, name: str) -> Path:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from grader.assignment.model import Assignment
@@ -41,8 +42,11 @@ from grader.report.verdict import Verdict
 from grader.submission.reader import Submission
 from grader.vocabulary import CheckName, Language
 
-# On a GPU: the tools of the memory check run side by side, and the judge needs a core.
-_CORES_PER_FILE = 4
+# On a GPU: a worker that compiles, and the judge.
+_CORES_PER_FILE = 2
+# The tools of a memory check run side by side. A driver opens the GPU for one process after another
+# (about four a second on an H100), so more of them would only wait.
+_CORES_PER_TOOLS = 8
 # Contexts of the judge's worker or of four tools, arrays and the submission's own memory.
 _GPU_MIB_PER_FILE = 8192
 
@@ -114,7 +118,10 @@ def grade(
             untimed = [step for step in steps if step.cost != Cost.TIMING]
             timed = [step for step in steps if step.cost == Cost.TIMING]
             at_once = files_at_once(options.gpu, context.cores)
-            run_side_by_side(untimed, at_once, run, waits_for=_waits_for, on_done=publish)
+            crowded = partial(_crowded, context)
+            run_side_by_side(
+                untimed, at_once, run, waits_for=_waits_for, crowded=crowded, on_done=publish
+            )
             if options.gpu is not None and at_once > 1 and any(map(_may_lack_memory, states)):
                 again = {step.number for step in untimed if step.file.state.failed}
                 for number in again:
@@ -156,6 +163,14 @@ def _waits_for(step: _Step, earlier: _Step) -> bool:
     if step.number == earlier.number:
         return earlier.cost < Cost.TOOLS
     return step.file.file.is_program and step.cost == Cost.PROGRAM and earlier.cost == Cost.CASES
+
+
+def _crowded(context: GradingContext, step: _Step, running: Sequence[_Step]) -> bool:
+    """True while as many memory checks use a GPU as its machine has cores for."""
+    if context.options.gpu is None or step.cost != Cost.TOOLS:
+        return False
+    most = max(1, context.cores // _CORES_PER_TOOLS)
+    return sum(other.cost == Cost.TOOLS for other in running) >= most
 
 
 def _may_lack_memory(state: FileState) -> bool:

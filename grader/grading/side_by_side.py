@@ -4,8 +4,9 @@
     checking threads    each takes the first step that may start, until none is left
 
 The steps are in the order in which one thread would run them. A step may start when no earlier step
-that it waits for waits or runs. A thread ends when no step is left that it could
-start, so that it outlives every program that it spawned: the kernel ends a program with its thread.
+that it waits for waits or runs, and when not too many others of its kind run. A thread ends when no
+step is left that it could start, so that it outlives every program that it spawned: the kernel ends
+a program with its thread.
 
 If the main thread is interrupted, no further step starts, and the programs of running steps are
 killed until the threads have ended. Threads that staff code holds longer than that are left behind.
@@ -34,11 +35,13 @@ def run_side_by_side(
     run: Callable[[S], None],
     *,
     waits_for: Callable[[S, S], bool] = lambda step, earlier: False,
+    crowded: Callable[[S, Sequence[S]], bool] = lambda step, running: False,
     on_done: Callable[[], None] = lambda: None,
 ) -> None:
     """Run all steps in up to `threads` threads, in the main thread if that is one.
 
-    A step does not start while an `earlier` one that it waits for has not ended. Raises what a
+    A step does not start while an `earlier` one that it waits for has not ended, or while the
+    `running` steps make it `crowded`, which must be false if none runs. Raises what a
     step raises; then no further step starts.
     """
     if min(threads, len(steps)) <= 1:
@@ -46,7 +49,7 @@ def run_side_by_side(
             run(step)
             on_done()
         return
-    work = _Work(steps, run, waits_for)
+    work = _Work(steps, run, waits_for, crowded)
     try:
         work.start(threads)
         while work.wait():
@@ -67,12 +70,14 @@ class _Work(Generic[S]):
         steps: Sequence[S],
         run: Callable[[S], None],
         waits_for: Callable[[S, S], bool],
+        crowded: Callable[[S, Sequence[S]], bool],
     ) -> None:
         self.error: BaseException | None = None
         self._waiting = list(steps)
         self._running: list[S] = []
         self._run = run
         self._waits_for = waits_for
+        self._crowded = crowded
         self._changed = threading.Condition()
         self._ended = self._seen = 0  # numbers of steps
         self._threads: list[threading.Thread] = []
@@ -137,5 +142,7 @@ class _Work(Generic[S]):
             return None
 
     def _may_start(self, step: S) -> bool:
+        if self._crowded(step, self._running):
+            return False
         before = self._waiting[: self._waiting.index(step)]
         return not any(self._waits_for(step, other) for other in (*self._running, *before))

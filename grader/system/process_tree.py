@@ -36,8 +36,12 @@ _PR_SET_CHILD_SUBREAPER = 36
 _KILL_S = 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")  # in a second, of /proc/PID/stat
 
+# A search reads a file for each thread of the judge: programs that run side by side share it.
+_STRAYS_VALID_S = 0.05
+
 _lock = threading.Lock()
 _started: set[int] = set()
+_strays_seen: tuple[float, list[int]] = (float("-inf"), [])
 
 
 def become_subreaper() -> None:
@@ -164,6 +168,16 @@ def strays() -> list[int]:
     return found
 
 
+def _recent_strays() -> list[int]:
+    """Return the stray processes, as they were at most a moment ago."""
+    global _strays_seen
+    seen_s, found = _strays_seen
+    if time.monotonic() - seen_s > _STRAYS_VALID_S:
+        found = strays()
+        _strays_seen = time.monotonic(), found
+    return found
+
+
 def children(pid: int) -> list[int]:
     """Return the children of a process, [] if it is gone."""
     try:
@@ -181,7 +195,7 @@ def members(pid: int) -> list[int]:
     return [
         pid,
         *descendants(pid),
-        *(each for stray in strays() for each in (stray, *descendants(stray))),
+        *(each for stray in _recent_strays() for each in (stray, *descendants(stray))),
     ]
 
 

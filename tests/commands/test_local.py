@@ -22,6 +22,7 @@ from rich.console import Console
 from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
 from grader.commands import listing, local
+from grader.grading import pipeline
 from grader.grading.selection import chosen_assignments
 from grader.report.model import Report
 from grader.report.verdict import Verdict
@@ -249,7 +250,7 @@ def test_ctrl_c_prints_and_stores_what_has_been_graded(
         on_report(replace(whole, kernels=(first, replace(second, checks=waiting))))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(local, "grade", interrupted)
+    monkeypatch.setattr(pipeline, "grade", interrupted)
     monkeypatch.chdir(REPOSITORY)
     with pytest.raises(KeyboardInterrupt):
         local.grade_local(request(json_path=f"{tmp_path}/new/"))

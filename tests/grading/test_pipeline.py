@@ -157,7 +157,7 @@ def test_files_are_checked_again_alone_if_one_may_have_held_the_gpus_memory(toy:
 
 @pytest.mark.parametrize(
     ("free_mib", "cores", "files"),
-    [(80000, 16, 4), (80000, 64, 9), (15000, 16, 1), (23000, 16, 2), (80000, 3, 1)],
+    [(80000, 16, 8), (80000, 64, 9), (15000, 16, 1), (23000, 16, 2), (80000, 3, 1)],
 )
 def test_memory_and_cores_limit_the_files_that_share_a_gpu(
     free_mib: int, cores: int, files: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -140,3 +141,23 @@ def test_a_step_that_cannot_be_stopped_does_not_hold_the_caller(
         run_side_by_side(steps("ab", 2), 2, run)
     assert done == []
     released.set()
+
+
+def test_no_more_steps_of_a_kind_run_than_may() -> None:
+    running: list[Work] = []
+    most = 0
+    lock = threading.Lock()
+
+    def run(step: Work) -> None:
+        nonlocal most
+        with lock:
+            running.append(step)
+            most = max(most, len([one for one in running if one.cost == 1]))
+        with lock:
+            running.remove(step)
+
+    def crowded(step: Work, others: Sequence[Work]) -> bool:
+        return step.cost == 1 and sum(one.cost == 1 for one in others) >= 2
+
+    run_side_by_side(steps("abcdefgh", 2), 6, run, crowded=crowded)
+    assert 1 <= most <= 2

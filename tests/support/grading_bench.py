@@ -24,6 +24,7 @@ import psutil
 import pytest
 from paths import REPOSITORY
 
+from grader.commands import local
 from grader.commands.local import Request, grade_local
 from grader.grading import context
 from grader.judge import session
@@ -183,6 +184,7 @@ def one_server() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(context, "PythonServer", Shared)
+        patch.setattr(local, "PythonServer", Shared)
         patch.setattr(toolchain, "find_nvcc", lambda: None)
         patch.setattr(session, "COMMAND_S", 2.0)
         patch.delenv("GRADE_ASSIGNMENTS", raising=False)
