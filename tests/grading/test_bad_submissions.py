@@ -238,10 +238,9 @@ def test_nobody_waits_twice_for_a_loop_that_never_ends(
 ) -> None:
     graded = bench.grade_file(HAND_INS / file)
     first, second, *others = graded.failed["evidence"]["cases"]
-    assert first["message"] == "calling silu did not end within 1 s"
-    assert second["message"].endswith(
-        "within 0.25 s (reduced from 1 s because an earlier call did not end)"
-    )
+    assert first["message"].startswith("calling silu did not end within 1 s; it was ")
+    reduced = "within 0.25 s (reduced from 1 s because an earlier call did not end); it was "
+    assert reduced in second["message"]
     assert second["wall_s"] < 0.9
     assert {case["verdict"] for case in others} == {"skipped"}
 

@@ -264,8 +264,10 @@ class _CaseRun:
         usual_s = self._setup.assignment.limits.call_s
         timed_out = diagnosis.verdict is Verdict.TIME_LIMIT and phase is Phase.CALLING
         if timed_out and not outcome.detail and self._limits.call_s < usual_s:
+            limit = f"within {self._limits.call_s:g} s"
             note = f" (reduced from {usual_s:g} s because an earlier call did not end)"
-            diagnosis = replace(diagnosis, message=diagnosis.message + note)
+            message = diagnosis.message.replace(limit, limit + note, 1)
+            diagnosis = replace(diagnosis, message=message)
         self.failure = diagnosis
         return diagnosis
 
