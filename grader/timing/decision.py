@@ -24,7 +24,7 @@ from grader.timing.estimate import Estimate
 NOISE = 0.03
 # Rounds continue until the interval is this narrow, or this narrow and far from every tier.
 WIDTH = 0.01
-FAR_WIDTH = 0.015
+FAR_WIDTH = 0.025
 
 
 class Criterion(str, Enum):
@@ -157,18 +157,19 @@ def _interpolated(figure: float, criterion: Criterion, tiers: Sequence[Tier]) ->
 def settled(found: Found, tiers: Sequence[Tier]) -> bool:
     """True if more rounds would not change the points.
 
-    Each interval that a tier asks for is narrow enough, or narrow and so far from every tier that
-    an interval of three times its width would not reach one.
+    Every interval is narrow, or none is wide and every tier is surely reached or surely missed.
     """
-    return all(
-        _settled(figure, [t.asked[criterion] for t in tiers if criterion in t.asked])
-        for criterion, figure in found.items()
-    )
+    widest = max(figure.width for figure in found.values())
+    return widest <= WIDTH or (widest <= FAR_WIDTH and all(_sure(found, tier) for tier in tiers))
 
 
-def _settled(figure: Estimate, asked: Sequence[float]) -> bool:
-    if figure.width <= WIDTH:
-        return True
-    reach = figure.high - figure.low
-    low, high = figure.low - reach, figure.high + reach
-    return figure.width <= FAR_WIDTH and not any(low < least <= high for least in asked)
+def _sure(found: Found, tier: Tier) -> bool:
+    """True if intervals of three times the width would show the same of the tier."""
+    reached, missed = False, True
+    for criterion, least in tier.asked.items():
+        if criterion in found:
+            figure = found[criterion]
+            reach = figure.high - figure.low
+            reached = reached or least <= figure.low - reach
+            missed = missed and figure.high + reach < least
+    return reached or missed

@@ -211,6 +211,12 @@ def test_rounds_continue_until_both_figures_are_settled() -> None:
     assert not settled(both(sure, (0.69, 0.7, 0.71)), ROOFED)
 
 
+def test_a_tier_that_one_figure_surely_reaches_needs_no_rounds_for_the_other() -> None:
+    near_the_speedup = (1.99, 2.0, 2.02)
+    assert settled(both(near_the_speedup, (0.89, 0.9, 0.905)), ROOFED)
+    assert not settled(both(near_the_speedup, (0.6, 0.61, 0.615)), ROOFED)
+
+
 # ---- the share of the points ----
 
 

@@ -71,7 +71,8 @@ class TimedOutputs:
     def _near(self, output: torch.Tensor, made: torch.Tensor) -> bool:
         """Return True if all elements are near, in the output's own type; NaN is never near."""
         if self._tolerance.exact or not output.dtype.is_floating_point:
-            return torch.equal(output.view(torch.uint8), made.contiguous().view(torch.uint8))
+            bits = BITS[output.element_size()]
+            return torch.equal(output.view(bits), made.contiguous().view(bits))
         if _within(_steps(output.dtype, self._tolerance), output, made):
             return True
         # |output - made| - rtol |made| <= atol, in few passes over memory, which dominate the cost.
