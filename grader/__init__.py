@@ -21,7 +21,7 @@ The packages, from the command line down. A module imports only from packages be
     worker       programs that run student code, and the executor of Triton's launches; the judge
                  imports none of them
     protocol     what judge and worker share: messages, the CUDA driver
-    timing       from times to a speedup with an interval, and from that to a tier
+    timing       from times to a speedup with an interval, to a tier and its share of the points
     text         numbers, safe printing, near misses
     vocabulary   the words that every module shares
     errors       failures that are not the student's

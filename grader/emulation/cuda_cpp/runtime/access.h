@@ -1,7 +1,7 @@
 // The hot path: checks one access against the shadow of the words it touches.
 //
 // Takes about 8 ns per access: the kind of access is a template parameter, and
-// rare branches call a function in checker.cpp.
+// rare branches call a function in rules.cpp or checker.cpp.
 #pragma once
 
 #include "arena.h"
