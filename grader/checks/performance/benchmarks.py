@@ -150,6 +150,7 @@ def check_speed(
                     time_budget.share_s(),
                     len(benchmarks),
                     tiers,
+                    scale,
                     roofline if any(tier.roof for tier in tiers) else None,
                 )  # fmt: skip
                 advance(benchmark.name)
@@ -201,6 +202,7 @@ def _measure_one(
     budget_s: float,
     benchmarks: int,
     tiers: Sequence[Tier],
+    scale: Scale,
     roofline: Roofline | None,
 ) -> Measured:
     assignment, built = setup.assignment, setup.built
@@ -212,7 +214,7 @@ def _measure_one(
             return False
         found = combine([_figures(setup, benchmark, roofline, rounds)])
         narrow = all(figure.width <= width for figure in found.values())
-        return narrow or bool(tiers and settled(found, tiers))
+        return narrow or bool(tiers and settled(found, tiers, scale))
 
     case = benchmark.case(seed)
     rng = random.Random(seed)
