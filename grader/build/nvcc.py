@@ -17,15 +17,16 @@ from grader.system.toolchain import Tool
 _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--threads=2")
 
 
-def nvcc_gate(nvcc: Tool) -> Compiler:
+def nvcc_gate(nvcc: Tool, *, links: bool = False) -> Compiler:
     """Return the compiler that only tests whether nvcc accepts a file for the course's GPU.
 
-    It prints what each kernel uses of that GPU (`grader.build.ptxas`).
+    It prints what each kernel uses of that GPU (`grader.build.ptxas`). Without `links` it stops
+    before the host compiler and the linkers, which would take a quarter of its time and say nothing
+    new of a file that g++ has compiled and linked.
     """
-    # Linked, too: the linkers' verdict on an object that g++'s linker refuses.
-    links = toolchain.nvcc_link_flags(nvcc)
+    last = ("-shared", *toolchain.nvcc_link_flags(nvcc)) if links else ("-cuda",)
     target = f"-arch={course_target().name}"
-    flags = ("-std=c++17", "-shared", target, "-Xcompiler=-fPIC", "-Xptxas=-v", *links)
+    flags = ("-std=c++17", target, "-Xcompiler=-fPIC", "-Xptxas=-v", *last)
     return _compiler(nvcc, "nvcc-gate", flags)
 
 

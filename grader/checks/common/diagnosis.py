@@ -229,10 +229,11 @@ def _no_gpu(reason: str, built: Built) -> Diagnosis:
 def _not_executed(record: dict[str, Any], built: Built, limits: Limits, subject: str) -> Diagnosis:
     """Explain where the executor gave up: at what it cannot run, or in a loop without end."""
     place = _place_of(record, built)
-    if record.get("reason") == "endless":
+    endless = {"endless": _at(place), "repeated": f": {text_of(record, 'message')}"}
+    if (where := endless.get(str(record.get("reason")))) is not None:
         return Diagnosis(
             Verdict.TIME_LIMIT,
-            f"{subject} did not end within {limits.call_s:g} s{_at(place)}",
+            f"{subject} did not end within {limits.call_s:g} s{where}",
             hint=LOOP_HINT,
         )
     return Diagnosis(

@@ -104,7 +104,7 @@ def sizes(assignment: Assignment, _: Path) -> Findings:
 
 
 def memory_cases(assignment: Assignment, _: Path) -> Findings:
-    """A case for the memory tools that is too large or hidden."""
+    """A case for the memory tools that is too large."""
     for case in assignment.cases:
         if not case.memory:
             continue
@@ -118,11 +118,6 @@ def memory_cases(assignment: Assignment, _: Path) -> Findings:
             yield (
                 State.DIFFERS,
                 f"{case.name} has memory = true and {size}: choose a smaller one",
-            )
-        if case.visibility is not Visibility.VISIBLE:
-            yield (
-                State.WARNING,
-                f"{case.name} has memory = true but is hidden: it is not used",
             )
 
 
@@ -311,7 +306,7 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "visible cases": (duplicates, "no case twice"),
     "hidden cases": (hidden, "for every language and device, none of them a visible one"),
     "sizes": (sizes, "every size takes several values"),
-    "memory cases": (memory_cases, "visible, and small"),
+    "memory cases": (memory_cases, "small"),
     "tolerance": (tolerances, "narrower than half precision"),
     "benchmarks": (benchmarks, "for every language, and long enough"),
     "tiers": (tiers, "each one is reachable, and above the samples that are too slow"),

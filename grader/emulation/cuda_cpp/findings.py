@@ -6,6 +6,8 @@ findings that another one explains:
 
 * an uninitialised read of shared memory that is also in a race: since threads run one
   after another, a missing barrier shows first as such a read;
+* a race within a warp, at a line that also races between warps: a barrier orders both. In some
+  cases the values are equal, and the message speaks of them instead of the warp;
 * "different barriers" that are one line, compiled twice.
 
 An array index beyond its row in memory whose accesses are all checked is a warning,
@@ -28,6 +30,7 @@ Kind = Literal[
     "out_of_bounds", "misaligned", "race", "uninitialized", "barrier", "leak", "invalid_copy"
 ]
 Severity = Literal["error", "warning"]
+_WARP = 32  # threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,20 @@ class Finding:
         size = self.element_bytes or self.access_bytes
         known = self.buffer_bytes is not None and self.offset is not None
         return known and bool(size) and bool((self.buffer_bytes or 0) % (size or 1))
+
+    @property
+    def within_warp(self) -> bool:
+        """True if a race is between threads of one warp, whatever its message says of the values.
+
+        Only a race of one block knows the other thread.
+        """
+        if self.thread is None or self.other_thread is None or self.block_size is None:
+            return False
+        width, height, _ = self.block_size
+        here, there = (
+            (x + width * (y + height * z)) // _WARP for x, y, z in (self.thread, self.other_thread)
+        )
+        return here == there
 
     def sentence(self) -> str:
         """Return the finding as a sentence without file and line."""
@@ -270,9 +287,8 @@ def _explained(found: list[Finding]) -> list[Finding]:
     for f in found:
         if f.kind == "uninitialized" and f.space == "shared" and (f.kernel, f.buffer) in raced:
             continue
-        # A barrier of the block orders the threads of a warp, too.
         lines = {(f.kernel, f.line), (f.kernel, f.other_line)}
-        if "of one warp access" in f.message and lines & across_warps:
+        if f.within_warp and lines & across_warps:
             continue
         one_line = f.other_line is not None and (f.file, f.line) == (f.other_file, f.other_line)
         if f.kind == "barrier" and one_line and "different barriers" in f.message:
