@@ -56,6 +56,7 @@ NAMES = {
     evidence.CounterFigure: "counter_figure",
     evidence.CounterLine: "counter_line",
     evidence.WarpAccess: "warp_access",
+    evidence.LaunchResources: "launch_resources",
     evidence.ProgramEvidence: "program_evidence",
     evidence.ProgramRun: "program_run",
     evidence.RulesEvidence: "rules_evidence",

@@ -39,10 +39,12 @@ RECORDED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "invalid_copy": ("silu", f"{_SILU}/memory_error/copy-too-long", _CUDA),
     "wrong_tile": ("transpose", f"{_TRANSPOSE}/wrong_answer/tile-not-turned", _CUDA),
     "gaps": ("silu", "tests/formats/pages/submissions/gaps", _CUDA),
+    "doubles": ("silu", "tests/formats/pages/submissions/doubles", _CUDA),
     "uncoalesced": ("transpose", f"{_TRANSPOSE}/too_slow/no-tile", _CUDA),
     "bank_conflicts": ("transpose", "reference/transpose", ("--kernel", "v3_shared_tile", *_CUDA)),
     "compile_error": ("silu", f"{_SILU}/compile_error/missing-semicolon", _CUDA),
     "hidden_failures": ("silu", "tests/formats/pages/submissions/hidden_failures", _CUDA),
+    "roofline": ("gemm", "reference/gemm", ()),
     "hostile": ("silu", "tests/formats/pages/submissions/hostile", _CUDA),
 }
 
