@@ -78,7 +78,8 @@ def test_large_arrays_inputs_and_other_records_are_left_out() -> None:
     [
         {"writers": "0.0"}, {"writers": "<b>+1"}, {"writers": "0.0+99999"}, {"writers": None},
         {"writers": " ".join(["0.0+1"] * 5000)}, {"first": -1}, {"first": "0"},
-        {"doubles": "1 x"}, {"doubles": None}, {"grid": [0, 1, 1]}, {"grid": "2"}, {"block": [1, 1]},
+        {"doubles": "1 x"}, {"doubles": None},
+        {"grid": [0, 1, 1]}, {"grid": "2"}, {"block": [1, 1]},
     ],
 )  # fmt: skip
 def test_what_the_runtime_cannot_have_written_is_refused(changes: dict[str, Any]) -> None:

@@ -15,7 +15,15 @@ import sample_reports
 from click.testing import CliRunner
 
 from grader.cli.main import cli
-from grader.formats.html import error_map, panel, traffic, warp_access, writers
+from grader.formats.html import (
+    error_map,
+    occupancy,
+    panel,
+    roofline,
+    traffic,
+    warp_access,
+    writers,
+)
 from grader.formats.html.document import document
 from grader.formats.html.findings import card
 from grader.report.evidence import (
@@ -24,6 +32,7 @@ from grader.report.evidence import (
     CountersEvidence,
     ErrorMap,
     Finding,
+    LaunchResources,
     PerformanceEvidence,
     WarpAccess,
     Writers,
@@ -55,7 +64,9 @@ FIGURES = {
     "wrong_tile": ("Where it is wrong", "Which thread wrote what"),
     "gaps": ("Where it is wrong", "Which thread wrote what"),
     "uncoalesced": ("What is moved", "32 sectors"),
-    "bank_conflicts": ("32-way bank conflict",),
+    "bank_conflicts": ("32-way bank conflict", "Occupancy of a multiprocessor"),
+    "roofline": ("Roofline of A100", "Occupancy of a multiprocessor"),
+    "doubles": ("Which thread wrote what", "several threads"),
 }
 
 
@@ -400,6 +411,121 @@ def test_a_loop_is_seen_as_several_elements_of_a_thread() -> None:
 @pytest.mark.parametrize("cells", [("",), ("0.0 x",), ("<b>",), ()])
 def test_writers_that_are_none_make_no_figure(cells: tuple[str, ...]) -> None:
     assert writers.panel(_writers(cells)) is None
+
+
+def test_elements_that_several_threads_write_are_dotted() -> None:
+    made = writers.panel(_writers(("0.0 0.1 1.0 1.1", "1.2 1.3 - -"), doubles=("..xx", "....")))
+    assert made is not None
+    assert made.doubles.count("M") == 1
+    assert "2 elements (dotted) were written by several threads" in made.caption
+    once = writers.panel(_writers(("0.0 0.1 1.0 1.1",)))
+    assert once is not None
+    assert (once.doubles, "several" in once.caption) == ("", False)
+
+
+def test_numbers_of_narrow_blocks_leave_each_other_room() -> None:
+    made = writers.panel(_writers((" ".join(f"{n + 100}.0" for n in range(32)),), columns=32))
+    assert made is not None
+    assert 8 < len(made.labels) < 20
+
+
+def _resources(**changes: Any) -> LaunchResources:
+    values: dict[str, Any] = {
+        "kernel": "k", "target": "sm_80", "gpu": "A100", "threads": 256, "registers": 64,
+        "spill_bytes": 0, "shared_bytes": 0, "blocks_by_threads": 8, "blocks_by_limit": 32,
+        "blocks_by_registers": 4, "blocks_by_shared_memory": None, "occupancy": 0.5,
+    }  # fmt: skip
+    return LaunchResources(**{**values, **changes})
+
+
+def test_occupancy_is_drawn_as_the_warps_of_a_multiprocessor() -> None:
+    made = occupancy.panel(_resources())
+    assert made is not None
+    assert len(made.slots) == 64
+    assert sum(slot.name == "free" for slot in made.slots) == 32
+    assert [limit.name for limit in made.limits if limit.limits] == ["64 registers a thread"]
+    assert "The limit is the shortest bar: registers" in made.caption
+
+
+def test_a_full_multiprocessor_has_no_limit() -> None:
+    made = occupancy.panel(_resources(registers=32, blocks_by_registers=8, occupancy=1.0))
+    assert made is not None
+    assert not any(limit.limits for limit in made.limits)
+    assert "It is full" in made.caption
+
+
+@pytest.mark.parametrize(
+    "changes", [{"blocks_by_threads": 0}, {"occupancy": 0.0}, {"occupancy": 0.001}]
+)
+def test_numbers_that_are_no_occupancy_make_no_figure(changes: dict[str, Any]) -> None:
+    assert occupancy.panel(_resources(**changes)) is None
+
+
+def test_bytes_asked_for_stand_beside_the_bytes_moved() -> None:
+    evidence = _counters_of(sample_reports.too_slow_by_counters())
+    moved = next(one for one in evidence.figures if one.name == "traffic").measured
+    for asked, words in (
+        (moved // 4, "25% of the bytes moved"),
+        (moved, "no sector is fetched in vain"),
+        (3 * moved, "3.0 times the bytes moved"),
+    ):
+        made = traffic.panel(replace(evidence, asked_bytes=asked))
+        assert made is not None
+        assert words in made.caption
+        assert f"{asked:,} bytes" in made.bars[-1].asked_text
+
+
+def _counters_of(report: Report) -> CountersEvidence:
+    found = (check.evidence for check in report.kernels[0].checks)
+    return next(one for one in found if isinstance(one, CountersEvidence))
+
+
+def test_the_roofline_has_a_ring_for_each_kernel_that_was_counted() -> None:
+    report = recorded_pages.recorded("roofline")
+    made = roofline.panel(report)
+    assert made is not None
+    assert made.title == "Roofline of A100"
+    by_name = {dot.name: dot for dot in made.dots}
+    simple, tiled = by_name["v1_simple · CUDA C++"], by_name["v2_tiled · CUDA C++"]
+    assert simple.x < tiled.x and simple.y > tiled.y  # more operations for each byte, and faster
+    assert not any(dot.timed for dot in made.dots)
+    assert len({(dot.x, dot.label_y) for dot in made.dots}) == len(made.dots)
+    assert "Nothing was timed" in made.caption
+
+
+def test_a_timed_kernel_is_below_the_roofline_that_was_measured() -> None:
+    report = recorded_pages.recorded("roofline")
+    kernel = next(one for one in report.kernels if one.name == "v2_tiled")
+    [timed] = [
+        check
+        for check in sample_reports.too_slow().kernels[0].checks
+        if isinstance(check.evidence, PerformanceEvidence)
+    ]
+    assert isinstance(timed.evidence, PerformanceEvidence)
+    benchmark = replace(timed.evidence.benchmarks[0], tflop_s=4.0)
+    evidence = replace(timed.evidence, benchmarks=(benchmark,), roof_gb_s=2000.0, peak_tflop_s=60.0)
+    checks = (*kernel.checks, replace(timed, evidence=evidence))
+    made = roofline.panel(replace(report, kernels=(replace(kernel, checks=checks),)))
+    assert made is not None
+    [dot] = made.dots
+    assert dot.timed
+    assert "4.00 TFLOP/s" in dot.text
+    assert made.memory_text == "memory: 2,000 GB/s"
+
+
+def test_without_operations_there_is_no_roofline() -> None:
+    assert roofline.panel(recorded_pages.recorded("ladder")) is None
+
+
+def test_the_kernel_before_in_the_ladder_is_the_contrast() -> None:
+    bad = _warp(lanes=tuple(range(0, 1024, 32)), transactions=32)
+    titles = [one.title for one in warp_access.panels((_warp(),), (bad,), "v1_naive")]
+    assert titles == [
+        "One warp's load, line 3: 4 sectors",
+        "Before, in v1_naive: One warp's load, line 3: 32 sectors",
+    ]
+    assert len(warp_access.panels((_warp(),), (_warp(line=9),), "v1_naive")) == 1
+    assert len(warp_access.panels((_warp(),), (replace(bad, access="store"),), "v1_naive")) == 1
 
 
 def test_a_bound_that_is_broken_is_said() -> None:
