@@ -14,8 +14,11 @@ def used(kernel: str = "k", registers: int = 32, shared: int = 0) -> Resources:
     return Resources(kernel=kernel, registers=registers, shared_bytes=shared, spill_bytes=0)
 
 
-def launch(capability: int, threads: int, *, dynamic: int = 0, **use: int) -> LaunchResources:
-    return launch_resources(TARGETS[capability], "k", threads, dynamic, used(**use))
+def launch(
+    capability: int, threads: int, *, dynamic: int = 0, registers: int = 32, shared: int = 0
+) -> LaunchResources:
+    use = used(registers=registers, shared=shared)
+    return launch_resources(TARGETS[capability], "k", threads, dynamic, use)
 
 
 @pytest.mark.parametrize(

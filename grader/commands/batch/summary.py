@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from grader.assignment.model import Assignment
+from grader.commands.batch.failures import Failure, commonest
 from grader.commands.batch.store import Store
 from grader.commands.batch.submissions import ClassFolder
 from grader.formats.page import Page
@@ -60,6 +61,7 @@ class Points:
     mean: float | None
     quartiles: tuple[float, ...]  # lowest, 25 %, 50 %, 75 %, highest
     checks: tuple[CheckCounts, ...]
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,14 +92,14 @@ def summarise(
     attention: list[Attention] = []
     points = []
     for assignment in assignments:
-        reports = []
+        reports = {}
         for name in (submission.name for submission in folder.submissions):
             report = store.graded(assignment.name, name)
             if report is None:
                 reason = store.failure(assignment.name, name) or "there is no report"
                 remarks = [("ungraded", reason)]
             else:
-                reports.append(report)
+                reports[name] = report
                 remarks = list(_remarks(report))
             attention += [
                 Attention(assignment=assignment.name, name=name, kind=kind, reason=reason)
@@ -134,7 +136,8 @@ def _misplaced(report: dict[str, Any]) -> str:
     return next((f"{kernel}: {message}" for kernel, message in messages if "`" in message), "")
 
 
-def _points(assignment: Assignment, hand_ins: int, reports: Sequence[dict[str, Any]]) -> Points:
+def _points(assignment: Assignment, hand_ins: int, by_name: Mapping[str, dict[str, Any]]) -> Points:
+    reports = list(by_name.values())
     scores = sorted(r["score"] for r in reports if r["score"] is not None)
     counts: dict[tuple[str, str], Counter[str]] = {}
     for report in reports:
@@ -159,6 +162,7 @@ def _points(assignment: Assignment, hand_ins: int, reports: Sequence[dict[str, A
             )
             for (kernel, check), verdicts in counts.items()
         ),
+        failures=commonest(by_name),
     )
 
 

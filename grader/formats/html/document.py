@@ -6,10 +6,8 @@ for students (`student_view`).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from grader.checks.registry import named
 from grader.formats import student_view
@@ -26,6 +24,7 @@ from grader.formats.html import (
     warp_access,
     writers,
 )
+from grader.formats.html.environment import environment
 from grader.formats.html.findings import Card
 from grader.formats.html.panel import Panel, plural
 from grader.formats.html.source import Excerpt, excerpts
@@ -46,9 +45,6 @@ from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.text.numbers import points
 from grader.vocabulary import Device, Visibility
-
-if TYPE_CHECKING:
-    import jinja2
 
 MOST_KERNELS = 60
 MOST_CASES = 6
@@ -159,7 +155,7 @@ class KernelView:
 
 def document(report: Report) -> str:
     """Return the page. It is complete in itself and contains nothing that runs."""
-    template = _environment().get_template("page.html")
+    template = environment().get_template("page.html")
     kernels = report.kernels[:MOST_KERNELS]
     names = [kernel.name for kernel in report.kernels]
     absent = [one for one in report.kernels if one.verdict is Verdict.NOT_SUBMITTED]
@@ -187,42 +183,6 @@ def document(report: Report) -> str:
             if (value := report.environment.get(key)) is not None
         ],
     )
-
-
-@functools.cache
-def _environment() -> jinja2.Environment:
-    import jinja2  # takes 0.1 s; other formats do without
-
-    def safe(value: Any) -> Any:
-        """Make a string printable; text that is markup already stays."""
-        return student_view.safe(value) if type(value) is str else value
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.formats.html"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=safe,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"symbol": symbol, "tone": tone}
-    return environment
-
-
-def symbol(verdict: Verdict) -> str:
-    """Return the sign in front of a verdict, so that colour says nothing alone."""
-    return {"good": "✓", "bad": "✗", "open": "○", "none": "–", "grader": "!"}[tone(verdict)]
-
-
-def tone(verdict: Verdict) -> str:
-    """Return the class of a verdict's badge."""
-    if verdict is Verdict.ACCEPTED:
-        return "good"
-    if verdict is Verdict.GRADER_ERROR:
-        return "grader"
-    if verdict in (Verdict.NOT_MEASURED, Verdict.INCONCLUSIVE):
-        return "open"
-    return "bad" if verdict.judged else "none"
 
 
 def _device(report: Report) -> str:
