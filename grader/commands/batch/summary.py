@@ -17,10 +17,11 @@ from rich.markup import escape
 from rich.text import Text
 
 from grader.assignment.model import Assignment
-from grader.commands.batch.failures import Failure, commonest
+from grader.commands.batch.failures import Failure, commonest, failures
 from grader.commands.batch.store import Store
 from grader.commands.batch.submissions import ClassFolder
 from grader.formats.page import Page
+from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 from grader.text.printable import encodable, one_line
 
@@ -92,20 +93,22 @@ def summarise(
     attention: list[Attention] = []
     points = []
     for assignment in assignments:
-        reports = {}
+        reports = []
+        failed: list[Failure] = []
         for name in (submission.name for submission in folder.submissions):
             report = store.graded(assignment.name, name)
             if report is None:
                 reason = store.failure(assignment.name, name) or "there is no report"
                 remarks = [("ungraded", reason)]
             else:
-                reports[name] = report
+                reports.append(report)
+                failed += failures(name, read_report(store.report_path(assignment.name, name)))
                 remarks = list(_remarks(report))
             attention += [
                 Attention(assignment=assignment.name, name=name, kind=kind, reason=reason)
                 for kind, reason in remarks
             ]
-        points.append(_points(assignment, len(folder.submissions), reports))
+        points.append(_points(assignment, len(folder.submissions), reports, failed))
     return Summary(
         graded_now=graded_now,
         ungraded=sum(item.kind == "ungraded" for item in attention),
@@ -136,8 +139,12 @@ def _misplaced(report: dict[str, Any]) -> str:
     return next((f"{kernel}: {message}" for kernel, message in messages if "`" in message), "")
 
 
-def _points(assignment: Assignment, hand_ins: int, by_name: Mapping[str, dict[str, Any]]) -> Points:
-    reports = list(by_name.values())
+def _points(
+    assignment: Assignment,
+    hand_ins: int,
+    reports: Sequence[dict[str, Any]],
+    failed: Sequence[Failure],
+) -> Points:
     scores = sorted(r["score"] for r in reports if r["score"] is not None)
     counts: dict[tuple[str, str], Counter[str]] = {}
     for report in reports:
@@ -162,7 +169,7 @@ def _points(assignment: Assignment, hand_ins: int, by_name: Mapping[str, dict[st
             )
             for (kernel, check), verdicts in counts.items()
         ),
-        failures=commonest(by_name),
+        failures=commonest(failed),
     )
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import jinja2
 
 
+_MOST_LINE = 400
+
+
 @functools.cache
 def environment(package: str | None = None, folder: str = "pages") -> jinja2.Environment:
     """Return the templates of this package, after those in a folder of another `package`.
@@ -35,8 +38,13 @@ def environment(package: str | None = None, folder: str = "pages") -> jinja2.Env
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"symbol": symbol, "tone": tone}
+    made.filters |= {"symbol": symbol, "tone": tone, "line": line}
     return made
+
+
+def line(text: str) -> str:
+    """Return the text on one line of a few hundred characters, without control characters."""
+    return student_view.safe_line(text, _MOST_LINE)
 
 
 def symbol(verdict: Verdict) -> str:
