@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import html_pages
 import pytest
@@ -25,6 +27,8 @@ from grader.formats.html import (
     writers,
 )
 from grader.formats.html.document import document
+from grader.formats.html.embedded import MOST_BYTES as MOST_EMBEDDED
+from grader.formats.html.embedded import embedded
 from grader.formats.html.findings import card
 from grader.report.evidence import (
     CaseResult,
@@ -588,3 +592,79 @@ def test_a_grader_error_has_a_page_without_a_score() -> None:
     made = page(sample_reports.grader_error())
     assert "no score" in made.text
     assert "not your fault" in made.text
+
+
+# --- inside Gradescope's page ----------------------------------------------------------------
+
+
+def _problems(page: html_pages.Page) -> list[str]:
+    """Return what is wrong with the page, apart from its images, whose data is in it."""
+    images = ("has <img>", "src='data:image/svg+xml,", "fetches data:image/svg+xml,")
+    return [one for one in page.problems if not one.startswith(images)]
+
+
+def test_gradescope_gets_figures_as_images_and_their_sentences_as_text() -> None:
+    for name in recorded_pages.RECORDED:
+        made = html_pages.read_page(embedded(recorded_pages.recorded(name)))
+        images = made.all("img")
+        assert all(one["src"].startswith("data:image/svg+xml,") for one in images)
+        assert _problems(made) == []
+        assert not made.all("style") and not made.all("svg")
+        for source in (unquote(one["src"].partition(",")[2]) for one in images):
+            drawn = ElementTree.fromstring(source)
+            assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+            assert "var(" not in source
+            assert source.count("url(") == source.count("url(#")
+            used = set(re.findall(r"url\(#([a-z]+)\)", source))
+            assert used <= set(re.findall(r' id="([a-z]+)"', source))
+    race = html_pages.read_page(embedded(recorded_pages.recorded("race")))
+    assert len(race.all("img")) >= 2
+    assert "Nothing decides who comes first" in race.text
+
+
+def test_a_figure_has_the_rules_of_all_its_classes() -> None:
+    race = embedded(recorded_pages.recorded("race"))
+    sources = [unquote(one["src"]) for one in html_pages.read_page(race).all("img")]
+    assert any(".event.yours{fill: #0072b2;}" in one for one in sources)
+    assert any(".hover{fill: transparent;}" in one for one in sources)
+    assert not any(".histogram" in one or ".wrong-line" in one for one in sources)
+
+
+def test_gradescopes_figures_are_left_out_when_they_are_too_large() -> None:
+    report = recorded_pages.recorded("ladder")
+    assert len(embedded(report).encode()) <= MOST_EMBEDDED + 200
+    cut = embedded(report, most=60_000)
+    assert len(cut.encode()) <= 60_200
+    assert "more are left out" in cut
+    none = html_pages.read_page(embedded(report, most=10))
+    assert none.all("img") == []
+    assert report.verdict.phrase in none.text
+
+
+def test_hidden_cases_have_no_figure_in_gradescope() -> None:
+    report = recorded_pages.recorded("hidden_failures")
+    text = embedded(report)
+    assert "Where it is wrong" not in text
+    for kernel in report.kernels:
+        for check in kernel.checks:
+            if check.visibility is not Visibility.VISIBLE:
+                assert isinstance(check.evidence, CorrectnessEvidence)
+                sizes = {str(case.sizes["n"]) for case in check.evidence.cases}
+                assert not any(re.search(rf"\b{size}\b", text) for size in sizes)
+
+
+@pytest.mark.parametrize("name", ["race", "out_of_bounds", "bank_conflicts", "ladder"])
+def test_markup_in_a_report_stays_text_in_gradescope(name: str) -> None:
+    mark = "</style></svg><script>x</script>\"'><img src=x onerror=y>{{ 7*7 }}\x1b[2J"
+    values = _everywhere(to_json(recorded_pages.recorded(name)), mark)
+    for kernel in values["kernels"]:
+        kernel["name"] = mark
+    text = embedded(from_json(values, "report.json"), notes=(mark,))
+    made = html_pages.read_page(text)
+    assert not made.all("script")
+    assert all(one["src"].startswith("data:image/svg+xml,") for one in made.all("img"))
+    assert _problems(made) == []
+    for one in made.all("img"):
+        drawn = ElementTree.fromstring(unquote(one["src"].partition(",")[2]))
+        tags = {element.tag.rpartition("}")[2] for element in drawn.iter()}
+        assert not tags & {"script", "img", "image", "foreignObject"}

@@ -116,6 +116,12 @@ class CheckView:
     output: str = ""
 
     @property
+    def is_drawn(self) -> bool:
+        """True if there is a figure, or source lines."""
+        drawn = any(card.is_drawn for card in self.cards)
+        return bool(self.panels or drawn or any(one.excerpts for one in self.messages))
+
+    @property
     def has_details(self) -> bool:
         """True if there is anything below the check's row."""
         return bool(
@@ -156,33 +162,43 @@ class KernelView:
 def document(report: Report) -> str:
     """Return the page. It is complete in itself and contains nothing that runs."""
     template = environment().get_template("page.html")
-    kernels = report.kernels[:MOST_KERNELS]
-    names = [kernel.name for kernel in report.kernels]
     absent = [one for one in report.kernels if one.verdict is Verdict.NOT_SUBMITTED]
     return template.render(
         report=report,
         result=student_view.result(report).split("\n"),
         won=_won(report.score, report.max_score),
         device=_device(report),
-        kernels=[
-            _kernel(
-                kernel,
-                f"k{number}",
-                _before(kernels[: number - 1], kernel),
-                twice=names.count(kernel.name) > 1,
-            )
-            for number, kernel in enumerate(kernels, 1)
-            if kernel.verdict is not Verdict.NOT_SUBMITTED
-        ],
+        kernels=kernel_views(report),
         absent=[(one.name, one.checks[0].message if one.checks else "") for one in absent],
-        left_out=len(report.kernels) - len(kernels),
-        ladders=[*ladder.panels(report.kernels), *_present([roofline.panel(report)])],
+        left_out=max(0, len(report.kernels) - MOST_KERNELS),
+        ladders=ladder_panels(report),
         environment=[
             (label, value)
             for key, label in _SHOWN_ENVIRONMENT
             if (value := report.environment.get(key)) is not None
         ],
     )
+
+
+def kernel_views(report: Report) -> list[KernelView]:
+    """Return the kernels that were handed in."""
+    kernels = report.kernels[:MOST_KERNELS]
+    names = [kernel.name for kernel in report.kernels]
+    return [
+        _kernel(
+            kernel,
+            f"k{number}",
+            _before(kernels[: number - 1], kernel),
+            twice=names.count(kernel.name) > 1,
+        )
+        for number, kernel in enumerate(kernels, 1)
+        if kernel.verdict is not Verdict.NOT_SUBMITTED
+    ]
+
+
+def ladder_panels(report: Report) -> list[Panel]:
+    """Return the figures that compare the kernels."""
+    return [*ladder.panels(report.kernels), *_present([roofline.panel(report)])]
 
 
 def _device(report: Report) -> str:
