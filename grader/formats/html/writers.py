@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -130,8 +131,8 @@ def _row(text: str) -> list[Writer | None] | None:
 def _caption(found: Writers, cells: Sequence[Sequence[Writer | None]], blocks: list[int]) -> str:
     writers = [one for row in cells for one in row]
     written = [one for one in writers if one is not None]
-    threads = len(set(written))
-    most = max((written.count(one) for one in set(written)), default=0)
+    by_thread = Counter(written)
+    threads, most = len(by_thread), max(by_thread.values(), default=0)
     launched = found.grid[0] * found.grid[1] * found.grid[2]
     size = found.block_size[0] * found.block_size[1] * found.block_size[2]
     text = (
