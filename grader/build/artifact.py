@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.build.ptxas import Assembled
 from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
 from grader.sandbox.compiled_kernels import CompiledKernels
@@ -17,8 +18,8 @@ class Built:
 
     `flags` are notes for staff about its text; with `torch_allowed` host code may compute
     outputs. `launch_limits` are settings of the emulation's runtime that say what the course's GPU
-    can launch. `compiled` holds the kernels that its workers on
-    a GPU have compiled so far.
+    can launch, `assembled` is what ptxas says of the file's kernels, None without nvcc. `compiled`
+    holds the kernels that its workers on a GPU have compiled so far.
     """
 
     language: Language
@@ -30,6 +31,7 @@ class Built:
     flags: tuple[str, ...] = ()
     torch_allowed: bool = False
     launch_limits: str = ""
+    assembled: Assembled | None = None
     compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
 
 

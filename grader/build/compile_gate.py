@@ -236,10 +236,11 @@ class GpuCode:
     """The code of launches: in `folder`, by `protocol.launches.code_name`.
 
     `problem` says why there is none; then `verdict` is compile_error if the compiler refuses a
-    launch, else not_measured.
+    launch, else not_measured. `launches` are what the compiled launches use.
     """
 
     folder: Path | None = None
+    launches: tuple[CompiledLaunch, ...] = ()
     problem: str = ""
     verdict: Verdict = Verdict.NOT_MEASURED
 
@@ -258,7 +259,7 @@ def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
         "triton-code", chosen, course_target(), lambda result: bool(result.get("ok")), files
     )
     if folder is not None:
-        return GpuCode(folder=folder)
+        return GpuCode(folder=folder, launches=tuple(_compiled(report)))
     results = report.get("results", [])
     for result in results:
         if result.get("error"):

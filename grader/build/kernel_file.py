@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.assignment.model import Assignment
-from grader.build import diagnostics
+from grader.build import diagnostics, ptxas
 from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.build.entry_mismatch import entry_problem, kernel_entry
@@ -16,9 +16,12 @@ from grader.build.host_compiler import host_compiler, prepare, reject_disabled_c
 from grader.build.launch_limits import launch_limits
 from grader.build.libc_overrides import overridden_names
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
+from grader.build.ptxas import Assembled
 from grader.build.python_source import build_python
 from grader.build.trampoline import trampoline
 from grader.emulation.cuda_cpp import Mode
+from grader.gpu.target import course_target
+from grader.protocol.targets import target_of
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
@@ -55,7 +58,13 @@ def build(
     compile_with = partial(_compile, assignment, source, device)
     if device is Device.CUDA:
         assert architecture is not None
-        return build_on_gpu(source, compile_with, partial(nvcc_compiler, architecture=architecture))
+        built = build_on_gpu(
+            source, compile_with, partial(nvcc_compiler, architecture=architecture)
+        )
+        major, minor = architecture
+        return (
+            built if isinstance(built, Rejected) else _assembled(built, built, 10 * major + minor)
+        )
     return build_on_cpu(
         source, compile_with, lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx), text)
     )
@@ -93,7 +102,16 @@ def build_on_cpu(
     decided = decide_with_nvcc(emulated, gate, source.path)
     if not isinstance(decided, Built):
         return decided
-    return replace(decided, launch_limits=launch_limits(gate))
+    decided = replace(decided, launch_limits=launch_limits(gate))
+    return _assembled(decided, gate, course_target().capability)
+
+
+def _assembled(built: Built, by_nvcc: Built | Rejected | None, capability: int) -> Built:
+    """Return `built` with what its kernels use, by nvcc's output for a compute capability."""
+    if not isinstance(by_nvcc, Built):
+        return built
+    kernels = tuple(ptxas.parse(by_nvcc.evidence.output))
+    return replace(built, assembled=Assembled(target=target_of(capability), kernels=kernels))
 
 
 def decide_with_nvcc(

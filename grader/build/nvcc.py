@@ -1,7 +1,8 @@
 """The nvcc compilers: a library, an object or a program for this machine's GPU, and a gate.
 
 Line information (`-lineinfo`) is for compute-sanitizer's messages. Code is compiled for the GPU's
-own architecture, so that the first launch does not compile PTX.
+own architecture, so that the first launch does not compile PTX. ptxas prints what each kernel uses
+(`grader.build.ptxas`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from grader.system import toolchain
 from grader.system.cache import content_key
 from grader.system.toolchain import Tool
 
-_FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--threads=2")
+_FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "-Xptxas=-v",
+          "--threads=2")  # fmt: skip
 
 
 def nvcc_gate(nvcc: Tool, *, links: bool = False) -> Compiler:

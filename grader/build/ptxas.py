@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from grader.protocol.targets import REGISTERS_PER_BLOCK, WARP
+from grader.protocol.targets import REGISTERS_PER_BLOCK, WARP, Target
 
 _REGISTER_STEP = 8  # the allocation granularity of a thread's registers
 
@@ -33,6 +33,14 @@ class Resources:
     def threads_by_registers(self) -> int:
         """The number of threads whose registers fit into a multiprocessor."""
         return REGISTERS_PER_BLOCK // (self.allocated_registers * WARP) * WARP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """What the kernels of a file use, compiled for `target`."""
+
+    target: Target
+    kernels: tuple[Resources, ...]
 
 
 def parse(output: str) -> list[Resources]:

@@ -4,6 +4,8 @@ Gradescope hides the total score from students as soon as one test is hidden. So
 every test is visible, and shows only number, verdicts and largest error of hidden
 cases. A test with pending points has no score, so that it shows as neither passed
 nor failed. Gradescope returns `extra_data` with the next submission.
+
+The submission's own output is HTML: the result, and figures as images, which Gradescope sanitises.
 """
 
 from __future__ import annotations
@@ -31,11 +33,13 @@ class Gradescope(OutputFormat):
         """
         if report.score is None:
             return None  # without a valid file Gradescope reports an autograder error, not 0 points
+        from grader.formats.html.embedded import embedded  # imports Jinja2, which takes 0.1 s
+
         results: dict[str, Any] = {
             "score": report.score,
             "execution_time": report.wall_s,
-            "output": student_view.safe("\n".join((*extras.notes, student_view.result(report)))),
-            "output_format": "text",
+            "output": embedded(report, extras.notes),
+            "output_format": "html",
             "test_output_format": "text",
             "test_name_format": "text",
             "visibility": "visible",

@@ -286,7 +286,8 @@ class FileContext:
         """Return the setup of a worker for this build; `private` overrides the transport."""
         from grader.checks.common.case_run import RunSetup
 
-        built = replace(built or self.built, launch_limits=self.built.launch_limits)
+        own = self.built
+        built = replace(built or own, launch_limits=own.launch_limits, assembled=own.assembled)
         if self.file.kernel.rules.torch_allowed:
             built = replace(built, torch_allowed=True)
         judge = self._grading.judge

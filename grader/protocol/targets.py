@@ -6,6 +6,7 @@ judge chooses one (`grader.gpu.target`) and sends its capability to the worker.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 WARP = 32
 THREADS_PER_BLOCK = 1024
@@ -14,11 +15,15 @@ REGISTERS_PER_BLOCK = 65536  # and for each multiprocessor
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A GPU and its limits; memory clocks give the data rate with two transfers a cycle."""
+    """A GPU and its limits; memory clocks give the data rate with two transfers a cycle.
+
+    `float32_tflop_s` is the arithmetic peak without tensor cores.
+    """
 
     gpu: str
     capability: int
     threads_per_multiprocessor: int
+    blocks_per_multiprocessor: int
     shared_kib_per_block: int
     shared_kib_per_multiprocessor: int
     memory_gib: int
@@ -26,6 +31,7 @@ class Target:
     clock_mhz: int
     memory_clock_mhz: int
     memory_bus_bits: int
+    float32_tflop_s: float
 
     @property
     def name(self) -> str:
@@ -42,26 +48,32 @@ class Target:
         """The shared memory that a block may have if the launch asks for it."""
         return self.shared_kib_per_block << 10
 
+    @property
+    def memory_gb_s(self) -> float:
+        """The bandwidth of the memory."""
+        return 2 * self.memory_clock_mhz * 1e6 * self.memory_bus_bits / 8 / 1e9
 
-def _target(gpu: str, capability: int, *figures: int) -> Target:
-    return Target(gpu=gpu, capability=capability, **dict(zip(_FIGURES, figures, strict=True)))
+
+def _target(gpu: str, capability: int, *figures: float) -> Target:
+    values: dict[str, Any] = dict(zip(_FIGURES, figures, strict=True))
+    return Target(gpu=gpu, capability=capability, **values)
 
 
-_FIGURES = ("threads_per_multiprocessor", "shared_kib_per_block", "shared_kib_per_multiprocessor",
-            "memory_gib", "l2_mib", "clock_mhz", "memory_clock_mhz",
-            "memory_bus_bits")  # fmt: skip
-# Threads and shared memory: CUDA's programming guide, "Compute Capabilities". The rest: the GPU's
-# data sheet.
+_FIGURES = ("threads_per_multiprocessor", "blocks_per_multiprocessor", "shared_kib_per_block",
+            "shared_kib_per_multiprocessor", "memory_gib", "l2_mib", "clock_mhz",
+            "memory_clock_mhz", "memory_bus_bits", "float32_tflop_s")  # fmt: skip
+# Threads, blocks and shared memory: CUDA's programming guide, "Compute Capabilities". The rest: the
+# GPU's data sheet.
 TARGETS = {
     target.capability: target
     for target in (
-        _target("T4", 75, 1024, 64, 64, 16, 4, 1590, 5001, 256),
-        _target("A100", 80, 2048, 163, 164, 40, 40, 1410, 1215, 5120),
-        _target("A10", 86, 1536, 99, 100, 24, 6, 1695, 6251, 384),
-        _target("L4", 89, 1536, 99, 100, 24, 48, 2040, 6251, 192),
-        _target("H100", 90, 2048, 227, 228, 80, 50, 1980, 2619, 5120),
-        _target("B200", 100, 2048, 227, 228, 180, 126, 1965, 3996, 8192),
-        _target("RTX 5090", 120, 1536, 99, 100, 32, 96, 2407, 14001, 512),
+        _target("T4", 75, 1024, 16, 64, 64, 16, 4, 1590, 5001, 256, 8.1),
+        _target("A100", 80, 2048, 32, 163, 164, 40, 40, 1410, 1215, 5120, 19.5),
+        _target("A10", 86, 1536, 16, 99, 100, 24, 6, 1695, 6251, 384, 31.2),
+        _target("L4", 89, 1536, 24, 99, 100, 24, 48, 2040, 6251, 192, 30.3),
+        _target("H100", 90, 2048, 32, 227, 228, 80, 50, 1980, 2619, 5120, 66.9),
+        _target("B200", 100, 2048, 32, 227, 228, 180, 126, 1965, 3996, 8192, 74.5),
+        _target("RTX 5090", 120, 1536, 24, 99, 100, 32, 96, 2407, 14001, 512, 104.8),
     )
 }
 

@@ -170,7 +170,9 @@ class Writers:
     """Which thread wrote which element of an output, for one small case.
 
     `cells` has a string for each row of `columns` elements: of each element "BLOCK.THREAD" of its
-    last writer, both numbered x fastest, or "-" if nothing wrote it, with spaces between.
+    last writer, both numbered x fastest, or "-" if nothing wrote it, with spaces between. `doubles`
+    has as many rows, with `x` for an element that several threads of one launch wrote, else `.`;
+    it is empty if there is none.
     """
 
     kernel: str
@@ -181,6 +183,7 @@ class Writers:
     elements: int
     columns: int
     cells: tuple[str, ...]
+    doubles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,11 +348,35 @@ class WarpAccess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchResources:
+    """What a launch uses of a multiprocessor of `gpu`, and how many of its blocks fit there.
+
+    `blocks_by_…` says how many blocks one resource alone allows (`limit` is the most blocks that a
+    multiprocessor holds); the least of them counts. `blocks_by_shared_memory` is None for a kernel
+    without shared memory. `occupancy` is the share of the multiprocessor's threads.
+    """
+
+    kernel: str
+    target: str
+    gpu: str
+    threads: int
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    blocks_by_threads: int
+    blocks_by_limit: int
+    blocks_by_registers: int
+    blocks_by_shared_memory: int | None
+    occupancy: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountersEvidence(Evidence):
     """The memory accesses of one call: the worst lines first, at most ten.
 
     They win points only if the judge saw right outputs in the same call, and if the counted
-    accesses cover every array.
+    accesses cover every array. `asked_bytes` is what the threads ask of global memory, `operations`
+    what the call has to compute: None if the assignment does not state it.
     """
 
     tool: str
@@ -360,6 +387,9 @@ class CountersEvidence(Evidence):
     lines_total: int
     origin: Origin = "worker"
     warps: tuple[WarpAccess, ...] = ()
+    asked_bytes: int | None = None
+    operations: int | None = None
+    resources: tuple[LaunchResources, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -488,6 +488,7 @@ KERNEL = {
     "launches": 1,
     "grid": [1, 1, 1],
     "block": [64, 1, 1],
+    "dynamic_shared": 0,
     "accesses": 64,
     "read_bytes": 256,
     "written_bytes": 0,
@@ -507,7 +508,7 @@ HONEST: list[dict[str, Any]] = [KERNEL, ACCESS, SUMMARY]
 
 
 def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> AccessCounts:
-    built: Any = SimpleNamespace(path=Path("/nowhere.so"), file="turn.cu")
+    built: Any = SimpleNamespace(path=Path("/nowhere.so"), file="turn.cu", assembled=None)
     return read_host(called, [*called, *then], built, "")
 
 
@@ -516,6 +517,7 @@ def test_honest_records_are_read() -> None:
     assert (counted.complete, counted.problem, counted.launches) == (True, None, 1)
     (line,) = counted.lines
     assert (line.file, line.line, line.per_request, line.ratio) == ("turn.cu", None, 4.0, 1.0)
+    assert (counted.asked_bytes, counted.resources) == (256, ())
     assert not read(HONEST, []).complete
     assert not read([], [SUMMARY]).complete
 
@@ -552,6 +554,16 @@ def test_a_record_that_the_runtime_cannot_have_written_is_refused(change: dict[s
         read([KERNEL, {**ACCESS, **change}, SUMMARY], [SUMMARY])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"dynamic_shared": -1}, {"dynamic_shared": None}, {"block": [2000, 1, 1]}, {"block": "64"}],
+    ids=str,
+)
+def test_a_launch_that_there_cannot_be_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        read([{**KERNEL, **change}, ACCESS, SUMMARY], [SUMMARY])
+
+
 @pytest.mark.parametrize("again", [KERNEL, ACCESS, SUMMARY], ids=lambda r: str(r["record"]))
 def test_what_is_reported_twice_is_refused(again: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
@@ -573,7 +585,7 @@ def test_the_executors_records_are_read() -> None:
     counted = read_triton([{"record": "launch"}, EXECUTED], "turn.py")
     (line,) = counted.lines
     assert (line.line, line.access_bytes, line.ratio, counted.launches) == (4, 4, 1.0, 1)
-    assert counted.problem is None
+    assert (counted.problem, counted.asked_bytes) == (None, 32)
     assert read_triton([{**EXECUTED, "lines_total": 2}], "turn.py").problem is not None
 
 

@@ -30,7 +30,7 @@ def read(*records: dict[str, Any]) -> tuple[Writers, ...]:
 def record(text: str, **changes: Any) -> dict[str, Any]:
     made = {
         "record": "writers", "buffer": "output", "case": "small", "words": 6, "first": 0,
-        "kernel": "k", "grid": [2, 1, 1], "block": [4, 1, 1], "writers": text,
+        "kernel": "k", "grid": [2, 1, 1], "block": [4, 1, 1], "writers": text, "doubles": "",
     }  # fmt: skip
     return {**made, **changes}
 
@@ -44,6 +44,15 @@ def test_runs_of_words_become_elements_in_the_outputs_shape() -> None:
 def test_parts_of_an_array_are_put_together() -> None:
     [found] = read(record("0.0+4"), record("1.0+2", first=4))
     assert found.cells == ("0.0 0.1", "0.2 0.3", "1.0 1.1")
+
+
+def test_words_that_several_threads_write_are_counted_from_the_start_of_the_array() -> None:
+    [found] = read(record("0.0+4", doubles="1"), record("1.0+2", first=4, doubles="0 1"))
+    assert found.doubles == (".x", "..", "xx")
+    [found] = read(record("0.0+6", doubles="1 2"), record("0.0+6", doubles="2"))
+    assert found.doubles == ("..", "x.", "..")
+    [found] = read(record("0.0+6"))
+    assert found.doubles == ()
 
 
 def test_a_later_call_replaces_the_earlier_one() -> None:
@@ -69,6 +78,7 @@ def test_large_arrays_inputs_and_other_records_are_left_out() -> None:
     [
         {"writers": "0.0"}, {"writers": "<b>+1"}, {"writers": "0.0+99999"}, {"writers": None},
         {"writers": " ".join(["0.0+1"] * 5000)}, {"first": -1}, {"first": "0"},
+        {"doubles": "1 x"}, {"doubles": None},
         {"grid": [0, 1, 1]}, {"grid": "2"}, {"block": [1, 1]},
     ],
 )  # fmt: skip

@@ -511,7 +511,7 @@ def test_a_refused_submission_keeps_the_old_result_and_does_not_count(
     assert results["score"] == 35
     assert results["tests"][0]["output"] == "kept"
     assert "Hand in again after 2026-03-03 07:00" in results["output"]
-    assert results["output"].endswith("\n\nold\n\nresult")
+    assert results["output"].endswith("</p>\n<pre>old\n\nresult</pre>\n")
     # The next one, an hour later: the first still counts, the refused one does not.
     path = metadata(tmp_path, 6, 1)
     data = json.loads(path.read_text())
@@ -528,7 +528,7 @@ def test_a_refused_submission_keeps_the_old_result_and_does_not_count(
     assert turn is not None
     refused = gradescope_metadata.refusal(again, limit, turn)
     assert refused["output"].count("Not graded") == 1
-    assert refused["output"].endswith("\n\nold\n\nresult")
+    assert refused["output"].endswith("</p>\n<pre>old\n\nresult</pre>\n")
 
 
 @pytest.mark.parametrize(
@@ -581,6 +581,28 @@ def test_times_at_the_ends_of_the_calendar(
     gradescope_metadata.notes(about)
 
 
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [
+        ({"output": "<b>", "output_format": "text"}, "<pre>&lt;b&gt;</pre>\n"),
+        ({"output": "<p>old</p>\n", "output_format": "html"}, "<p>old</p>\n"),
+        ({"output": "Not graded: of then.\n\nold"}, "<pre>old</pre>\n"),
+        ({"output": 3}, ""),
+    ],
+)
+def test_a_refusal_shows_the_earlier_output_as_html(
+    kept: dict[str, Any], shown: str, tmp_path: Path
+) -> None:
+    path = metadata(tmp_path, 5)
+    data = json.loads(path.read_text())
+    data["previous_submissions"][0]["results"] = {"score": 1.0, "tests": [], **kept}
+    path.write_text(json.dumps(data))
+    about, limit = read_metadata(path), RateLimit(count=1, window_h=24)
+    refused = gradescope_metadata.refusal(about, limit, NOON)
+    assert refused["output_format"] == "html"
+    assert refused["output"].partition("</p>\n")[2] == shown
+
+
 def test_grader_errors_do_not_count(tmp_path: Path) -> None:
     path = metadata(tmp_path, 5)
     data = json.loads(path.read_text())
@@ -594,7 +616,7 @@ def test_a_late_submission_has_a_note(tmp_path: Path, grading: Callable[[Grading
     grading(lambda hear: sample_reports.accepted())
     assert run.grade_ci(request(tmp_path, metadata_path=metadata(tmp_path))) == 0
     output = json.loads((tmp_path / "result").read_text())["output"]
-    assert output.startswith("Handed in 3.0 hours after the due date.\n")
+    assert output.startswith("<p><strong>Handed in 3.0 hours after the due date.</strong></p>\n")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import html_pages
 import pytest
@@ -15,8 +17,18 @@ import sample_reports
 from click.testing import CliRunner
 
 from grader.cli.main import cli
-from grader.formats.html import error_map, panel, traffic, warp_access, writers
+from grader.formats.html import (
+    error_map,
+    occupancy,
+    panel,
+    roofline,
+    traffic,
+    warp_access,
+    writers,
+)
 from grader.formats.html.document import document
+from grader.formats.html.embedded import MOST_BYTES as MOST_EMBEDDED
+from grader.formats.html.embedded import embedded
 from grader.formats.html.findings import card
 from grader.report.evidence import (
     CaseResult,
@@ -24,6 +36,7 @@ from grader.report.evidence import (
     CountersEvidence,
     ErrorMap,
     Finding,
+    LaunchResources,
     PerformanceEvidence,
     WarpAccess,
     Writers,
@@ -55,7 +68,9 @@ FIGURES = {
     "wrong_tile": ("Where it is wrong", "Which thread wrote what"),
     "gaps": ("Where it is wrong", "Which thread wrote what"),
     "uncoalesced": ("What is moved", "32 sectors"),
-    "bank_conflicts": ("32-way bank conflict",),
+    "bank_conflicts": ("32-way bank conflict", "Occupancy of a multiprocessor"),
+    "roofline": ("Roofline of A100", "Occupancy of a multiprocessor"),
+    "doubles": ("Which thread wrote what", "several threads"),
 }
 
 
@@ -402,6 +417,121 @@ def test_writers_that_are_none_make_no_figure(cells: tuple[str, ...]) -> None:
     assert writers.panel(_writers(cells)) is None
 
 
+def test_elements_that_several_threads_write_are_dotted() -> None:
+    made = writers.panel(_writers(("0.0 0.1 1.0 1.1", "1.2 1.3 - -"), doubles=("..xx", "....")))
+    assert made is not None
+    assert made.doubles.count("M") == 1
+    assert "2 elements (dotted) were written by several threads" in made.caption
+    once = writers.panel(_writers(("0.0 0.1 1.0 1.1",)))
+    assert once is not None
+    assert (once.doubles, "several" in once.caption) == ("", False)
+
+
+def test_numbers_of_narrow_blocks_leave_each_other_room() -> None:
+    made = writers.panel(_writers((" ".join(f"{n + 100}.0" for n in range(32)),), columns=32))
+    assert made is not None
+    assert 8 < len(made.labels) < 20
+
+
+def _resources(**changes: Any) -> LaunchResources:
+    values: dict[str, Any] = {
+        "kernel": "k", "target": "sm_80", "gpu": "A100", "threads": 256, "registers": 64,
+        "spill_bytes": 0, "shared_bytes": 0, "blocks_by_threads": 8, "blocks_by_limit": 32,
+        "blocks_by_registers": 4, "blocks_by_shared_memory": None, "occupancy": 0.5,
+    }  # fmt: skip
+    return LaunchResources(**{**values, **changes})
+
+
+def test_occupancy_is_drawn_as_the_warps_of_a_multiprocessor() -> None:
+    made = occupancy.panel(_resources())
+    assert made is not None
+    assert len(made.slots) == 64
+    assert sum(slot.name == "free" for slot in made.slots) == 32
+    assert [limit.name for limit in made.limits if limit.limits] == ["64 registers a thread"]
+    assert "The limit is the shortest bar: registers" in made.caption
+
+
+def test_a_full_multiprocessor_has_no_limit() -> None:
+    made = occupancy.panel(_resources(registers=32, blocks_by_registers=8, occupancy=1.0))
+    assert made is not None
+    assert not any(limit.limits for limit in made.limits)
+    assert "It is full" in made.caption
+
+
+@pytest.mark.parametrize(
+    "changes", [{"blocks_by_threads": 0}, {"occupancy": 0.0}, {"occupancy": 0.001}]
+)
+def test_numbers_that_are_no_occupancy_make_no_figure(changes: dict[str, Any]) -> None:
+    assert occupancy.panel(_resources(**changes)) is None
+
+
+def test_bytes_asked_for_stand_beside_the_bytes_moved() -> None:
+    evidence = _counters_of(sample_reports.too_slow_by_counters())
+    moved = next(one for one in evidence.figures if one.name == "traffic").measured
+    for asked, words in (
+        (moved // 4, "25% of the bytes moved"),
+        (moved, "no sector is fetched in vain"),
+        (3 * moved, "3.0 times the bytes moved"),
+    ):
+        made = traffic.panel(replace(evidence, asked_bytes=asked))
+        assert made is not None
+        assert words in made.caption
+        assert f"{asked:,} bytes" in made.bars[-1].asked_text
+
+
+def _counters_of(report: Report) -> CountersEvidence:
+    found = (check.evidence for check in report.kernels[0].checks)
+    return next(one for one in found if isinstance(one, CountersEvidence))
+
+
+def test_the_roofline_has_a_ring_for_each_kernel_that_was_counted() -> None:
+    report = recorded_pages.recorded("roofline")
+    made = roofline.panel(report)
+    assert made is not None
+    assert made.title == "Roofline of A100"
+    by_name = {dot.name: dot for dot in made.dots}
+    simple, tiled = by_name["v1_simple · CUDA C++"], by_name["v2_tiled · CUDA C++"]
+    assert simple.x < tiled.x and simple.y > tiled.y  # more operations for each byte, and faster
+    assert not any(dot.timed for dot in made.dots)
+    assert len({(dot.x, dot.label_y) for dot in made.dots}) == len(made.dots)
+    assert "Nothing was timed" in made.caption
+
+
+def test_a_timed_kernel_is_below_the_roofline_that_was_measured() -> None:
+    report = recorded_pages.recorded("roofline")
+    kernel = next(one for one in report.kernels if one.name == "v2_tiled")
+    [timed] = [
+        check
+        for check in sample_reports.too_slow().kernels[0].checks
+        if isinstance(check.evidence, PerformanceEvidence)
+    ]
+    assert isinstance(timed.evidence, PerformanceEvidence)
+    benchmark = replace(timed.evidence.benchmarks[0], tflop_s=4.0)
+    evidence = replace(timed.evidence, benchmarks=(benchmark,), roof_gb_s=2000.0, peak_tflop_s=60.0)
+    checks = (*kernel.checks, replace(timed, evidence=evidence))
+    made = roofline.panel(replace(report, kernels=(replace(kernel, checks=checks),)))
+    assert made is not None
+    [dot] = made.dots
+    assert dot.timed
+    assert "4.00 TFLOP/s" in dot.text
+    assert made.memory_text == "memory: 2,000 GB/s"
+
+
+def test_without_operations_there_is_no_roofline() -> None:
+    assert roofline.panel(recorded_pages.recorded("ladder")) is None
+
+
+def test_the_kernel_before_in_the_ladder_is_the_contrast() -> None:
+    bad = _warp(lanes=tuple(range(0, 1024, 32)), transactions=32)
+    titles = [one.title for one in warp_access.panels((_warp(),), (bad,), "v1_naive")]
+    assert titles == [
+        "One warp's load, line 3: 4 sectors",
+        "Before, in v1_naive: One warp's load, line 3: 32 sectors",
+    ]
+    assert len(warp_access.panels((_warp(),), (_warp(line=9),), "v1_naive")) == 1
+    assert len(warp_access.panels((_warp(),), (replace(bad, access="store"),), "v1_naive")) == 1
+
+
 def test_a_bound_that_is_broken_is_said() -> None:
     [check] = [
         check
@@ -462,3 +592,79 @@ def test_a_grader_error_has_a_page_without_a_score() -> None:
     made = page(sample_reports.grader_error())
     assert "no score" in made.text
     assert "not your fault" in made.text
+
+
+# --- inside Gradescope's page ----------------------------------------------------------------
+
+
+def _problems(page: html_pages.Page) -> list[str]:
+    """Return what is wrong with the page, apart from its images, whose data is in it."""
+    images = ("has <img>", "src='data:image/svg+xml,", "fetches data:image/svg+xml,")
+    return [one for one in page.problems if not one.startswith(images)]
+
+
+def test_gradescope_gets_figures_as_images_and_their_sentences_as_text() -> None:
+    for name in recorded_pages.RECORDED:
+        made = html_pages.read_page(embedded(recorded_pages.recorded(name)))
+        images = made.all("img")
+        assert all(one["src"].startswith("data:image/svg+xml,") for one in images)
+        assert _problems(made) == []
+        assert not made.all("style") and not made.all("svg")
+        for source in (unquote(one["src"].partition(",")[2]) for one in images):
+            drawn = ElementTree.fromstring(source)
+            assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+            assert "var(" not in source
+            assert source.count("url(") == source.count("url(#")
+            used = set(re.findall(r"url\(#([a-z]+)\)", source))
+            assert used <= set(re.findall(r' id="([a-z]+)"', source))
+    race = html_pages.read_page(embedded(recorded_pages.recorded("race")))
+    assert len(race.all("img")) >= 2
+    assert "Nothing decides who comes first" in race.text
+
+
+def test_a_figure_has_the_rules_of_all_its_classes() -> None:
+    race = embedded(recorded_pages.recorded("race"))
+    sources = [unquote(one["src"]) for one in html_pages.read_page(race).all("img")]
+    assert any(".event.yours{fill: #0072b2;}" in one for one in sources)
+    assert any(".hover{fill: transparent;}" in one for one in sources)
+    assert not any(".histogram" in one or ".wrong-line" in one for one in sources)
+
+
+def test_gradescopes_figures_are_left_out_when_they_are_too_large() -> None:
+    report = recorded_pages.recorded("ladder")
+    assert len(embedded(report).encode()) <= MOST_EMBEDDED + 200
+    cut = embedded(report, most=60_000)
+    assert len(cut.encode()) <= 60_200
+    assert "more are left out" in cut
+    none = html_pages.read_page(embedded(report, most=10))
+    assert none.all("img") == []
+    assert report.verdict.phrase in none.text
+
+
+def test_hidden_cases_have_no_figure_in_gradescope() -> None:
+    report = recorded_pages.recorded("hidden_failures")
+    text = embedded(report)
+    assert "Where it is wrong" not in text
+    for kernel in report.kernels:
+        for check in kernel.checks:
+            if check.visibility is not Visibility.VISIBLE:
+                assert isinstance(check.evidence, CorrectnessEvidence)
+                sizes = {str(case.sizes["n"]) for case in check.evidence.cases}
+                assert not any(re.search(rf"\b{size}\b", text) for size in sizes)
+
+
+@pytest.mark.parametrize("name", ["race", "out_of_bounds", "bank_conflicts", "ladder"])
+def test_markup_in_a_report_stays_text_in_gradescope(name: str) -> None:
+    mark = "</style></svg><script>x</script>\"'><img src=x onerror=y>{{ 7*7 }}\x1b[2J"
+    values = _everywhere(to_json(recorded_pages.recorded(name)), mark)
+    for kernel in values["kernels"]:
+        kernel["name"] = mark
+    text = embedded(from_json(values, "report.json"), notes=(mark,))
+    made = html_pages.read_page(text)
+    assert not made.all("script")
+    assert all(one["src"].startswith("data:image/svg+xml,") for one in made.all("img"))
+    assert _problems(made) == []
+    for one in made.all("img"):
+        drawn = ElementTree.fromstring(unquote(one["src"].partition(",")[2]))
+        tags = {element.tag.rpartition("}")[2] for element in drawn.iter()}
+        assert not tags & {"script", "img", "image", "foreignObject"}

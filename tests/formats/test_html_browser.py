@@ -10,6 +10,7 @@ import recorded_pages
 import sample_reports
 
 from grader.formats.html.document import document
+from grader.formats.html.embedded import embedded
 
 needs_browser = pytest.mark.skipif(browser.chromium() is None, reason="there is no Chromium here")
 MADE = ("too_slow", "grader_error", "own_program", "wrong_answer", "hostile")
@@ -17,7 +18,20 @@ MADE = ("too_slow", "grader_error", "own_program", "wrong_answer", "hostile")
 
 def pages() -> dict[str, str]:
     found = {name: document(recorded_pages.recorded(name)) for name in recorded_pages.RECORDED}
-    return found | {f"made_{name}": document(getattr(sample_reports, name)()) for name in MADE}
+    found |= {f"made_{name}": document(getattr(sample_reports, name)()) for name in MADE}
+    found["timed"] = document(recorded_pages.timed())
+    for name in ("race", "roofline", "hostile"):
+        found[f"gradescope_{name}"] = inside_a_page(embedded(recorded_pages.recorded(name)))
+    return found
+
+
+def inside_a_page(text: str) -> str:
+    """Return a page with the text, as a platform shows it: images are data, nothing else loads."""
+    policy = "default-src 'none'; img-src data:"
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    return (
+        f'<!DOCTYPE html><html lang="en">{head}<body><div tabindex="0">{text}</div></body></html>'
+    )
 
 
 @needs_browser

@@ -22,6 +22,7 @@ import sample_reports
 from grader.errors import GraderError
 from grader.report import evidence, model
 from grader.report.model import Report, to_json, write_report
+from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName
 
@@ -55,6 +56,7 @@ NAMES = {
     evidence.CounterFigure: "counter_figure",
     evidence.CounterLine: "counter_line",
     evidence.WarpAccess: "warp_access",
+    evidence.LaunchResources: "launch_resources",
     evidence.ProgramEvidence: "program_evidence",
     evidence.ProgramRun: "program_run",
     evidence.RulesEvidence: "rules_evidence",
@@ -439,3 +441,25 @@ def test_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None
     write_report(sample, tmp_path / "report.json")
     text = (tmp_path / "report.json").read_bytes().decode("utf-8")
     assert json.loads(text)["title"] == "half \N{REPLACEMENT CHARACTER} pair"
+
+
+# --- reports of earlier versions -------------------------------------------------------------
+
+# As the commit b783c2e writes them, before shares of the roofline and evidence for figures.
+EARLIER = sorted((Path(__file__).parent / "earlier").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", EARLIER, ids=lambda path: path.stem)
+def test_a_report_of_an_earlier_version_is_read(path: Path) -> None:
+    report = read_report(path)
+    assert report.verdict.value == json.loads(path.read_text(encoding="utf-8"))["verdict"]
+    VALIDATOR.validate(to_json(report))  # written again, it has the keys that were added since
+
+
+def test_an_earlier_timed_report_has_no_roofline() -> None:
+    checks = read_report(EARLIER[0].with_name("too_slow.json")).kernels[0].checks
+    [timed] = [one.evidence for one in checks if one.check == "performance"]
+    assert isinstance(timed, evidence.PerformanceEvidence)
+    assert timed.speedup is not None
+    assert (timed.roof, timed.share, timed.scale, timed.reached_by) == (None, None, "steps", None)
+    assert all(tier.roof is None for tier in timed.tiers)

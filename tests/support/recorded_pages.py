@@ -8,13 +8,17 @@ Each entry has an assignment, a submission (in the repository), and the options 
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import sample_reports
 from paths import REPOSITORY
 
+from grader.report.evidence import PerformanceEvidence
 from grader.report.model import Report
 from grader.report.reader import read_report
 
@@ -39,10 +43,12 @@ RECORDED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "invalid_copy": ("silu", f"{_SILU}/memory_error/copy-too-long", _CUDA),
     "wrong_tile": ("transpose", f"{_TRANSPOSE}/wrong_answer/tile-not-turned", _CUDA),
     "gaps": ("silu", "tests/formats/pages/submissions/gaps", _CUDA),
+    "doubles": ("silu", "tests/formats/pages/submissions/doubles", _CUDA),
     "uncoalesced": ("transpose", f"{_TRANSPOSE}/too_slow/no-tile", _CUDA),
     "bank_conflicts": ("transpose", "reference/transpose", ("--kernel", "v3_shared_tile", *_CUDA)),
     "compile_error": ("silu", f"{_SILU}/compile_error/missing-semicolon", _CUDA),
     "hidden_failures": ("silu", "tests/formats/pages/submissions/hidden_failures", _CUDA),
+    "roofline": ("gemm", "reference/gemm", ()),
     "hostile": ("silu", "tests/formats/pages/submissions/hostile", _CUDA),
 }
 
@@ -50,6 +56,49 @@ RECORDED: dict[str, tuple[str, str, tuple[str, ...]]] = {
 def recorded(name: str) -> Report:
     """Return a recorded report."""
     return read_report(FOLDER / f"{name}.json")
+
+
+def timed() -> Report:
+    """Return the ladder of the roofline as if a GPU had timed it: the figures are made up."""
+    report = recorded("roofline")
+    numbers = random.Random(1)
+    [check] = [
+        one
+        for one in sample_reports.too_slow().kernels[0].checks
+        if isinstance(one.evidence, PerformanceEvidence)
+    ]
+    assert isinstance(check.evidence, PerformanceEvidence)
+    kernels = []
+    for number, kernel in enumerate(report.kernels):
+        speedup = 0.05 * 1.6**number
+        torch = tuple(40 + numbers.gauss(0, 1.5) for _ in range(30))
+        own = tuple(40 / speedup + numbers.gauss(0, 2 / speedup) for _ in range(30))
+        ratios = tuple(one / other for one, other in zip(torch, own, strict=True))
+        benchmark = replace(
+            check.evidence.benchmarks[0],
+            baseline_us=40.0,
+            submission_us=40 / speedup,
+            speedup=speedup,
+            low=0.97 * speedup,
+            high=1.03 * speedup,
+            speedups=ratios,
+            rounds=30,
+            tflop_s=2.0 * 1.5**number,
+            baseline_rounds_us=torch,
+            submission_rounds_us=own,
+        )
+        evidence = replace(
+            check.evidence,
+            benchmarks=(benchmark,),
+            speedup=speedup,
+            low=0.97 * speedup,
+            high=1.03 * speedup,
+            roof_gb_s=3000.0,
+            peak_tflop_s=60.0,
+        )
+        made = (replace(check, evidence=evidence),) if kernel.language else ()
+        kernels.append(replace(kernel, checks=(*kernel.checks, *made)))
+    return replace(report, kernels=tuple(kernels), environment={"gpu": "NVIDIA H100"})
 
 
 def record(name: str) -> None:

@@ -40,6 +40,7 @@ SECTIONS = {
     "counter_figure": "An entry of `figures`",
     "counter_line": "An entry of `lines`",
     "warp_access": "An entry of `warps`",
+    "launch_resources": "An entry of `resources`",
     "program_evidence": "`evidence` of `program`",
     "program_run": "An entry of `runs`",
     "rules_evidence": "`evidence` of `rules`",

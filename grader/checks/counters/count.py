@@ -132,6 +132,7 @@ def judge_run(
     signature, language = setup.assignment.signature, setup.built.language
     least = signature.read_and_written_bytes(case.sizes, language)
     evidence = _evidence(tool, case, counted, sum(least), scoring.most)
+    evidence = replace(evidence, operations=_operations(setup.assignment, case, language))
     if counted.complete and counted.problem is not None:
         diagnosis = Diagnosis(Verdict.NOT_MEASURED, counted.problem)
         return CheckOutcome(diagnosis=diagnosis, evidence=evidence)
@@ -218,4 +219,16 @@ def _evidence(
         lines=tuple(worst[:SHOWN]),
         lines_total=len(worst),
         warps=counted.warps,
+        asked_bytes=counted.asked_bytes,
+        resources=counted.resources,
     )
+
+
+def _operations(assignment: Assignment, case: Case, language: Language) -> int | None:
+    """Return the operations of a case, by the benchmarks' expression; None if there is none."""
+    stated = next((one.flops for one in assignment.benchmarks if one.flops is not None), None)
+    if stated is None:
+        return None
+    signature = assignment.signature
+    size = signature.element_type(signature.arrays[0], language).size
+    return int(stated.evaluate({**case.sizes, "size": size}))

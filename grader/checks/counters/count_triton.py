@@ -10,9 +10,12 @@ the compile gate does, for the same GPU on every machine, so that figures are th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from grader.build.compile_gate import gpu_code
+from grader.build.compile_gate import CompiledLaunch, gpu_code
+from grader.build.occupancy import launch_resources
 from grader.checks.check import CheckOutcome
 from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
@@ -22,8 +25,10 @@ from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
 from grader.checks.counters.count import CounterScoring, judge_run, unproven
 from grader.checks.counters.totals import AccessCounts, read_triton
+from grader.gpu.target import course_target
 from grader.judge.session import Session
-from grader.report.evidence import CountersEvidence
+from grader.protocol.targets import THREADS_PER_BLOCK
+from grader.report.evidence import CountersEvidence, LaunchResources
 from grader.report.verdict import Verdict
 
 
@@ -49,9 +54,20 @@ def check_triton_counters(
             return unproven(Diagnosis(Verdict.WRONG_ANSWER, message), scoring)
 
     def read() -> AccessCounts:
-        return read_triton(outcome.records, setup.built.file)
+        counted = read_triton(outcome.records, setup.built.file)
+        return replace(counted, resources=_resources(code.launches))
 
     return judge_run(setup, case[0], outcome, scoring, executor_findings.TOOL, read)
+
+
+def _resources(launches: Sequence[CompiledLaunch]) -> tuple[LaunchResources, ...]:
+    """Return what the distinct launches use."""
+    found = [
+        launch_resources(course_target(), one.kernel, one.threads, one.shared_bytes, one.resources)
+        for one in launches
+        if one.resources is not None and 0 < one.threads <= THREADS_PER_BLOCK
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def _run(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolOutcome:

@@ -6,6 +6,7 @@ runtime cannot have written was forged by the submission and raises ValueError.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,17 @@ from typing import Any, Literal
 
 from grader.assignment.counter_bounds import FigureName
 from grader.build.artifact import Built
+from grader.build.occupancy import resources_of
 from grader.checks.common.emulation_findings import read_emulation, untrusted_records
 from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters, Request
-from grader.report.evidence import CounterLine, WarpAccess
+from grader.protocol.targets import THREADS_PER_BLOCK
+from grader.report.evidence import CounterLine, LaunchResources, WarpAccess
 
 _WARP = 32
 _LARGEST = 2**63  # the runtime counts in 64 bits
 _MOST_CHARACTERS = 200
 _MOST_WARPS = 12
+_MOST_LAUNCHES = 12
 _TRUNCATED = "the kernel makes more accesses between two barriers than the grader can count"
 
 
@@ -29,6 +33,7 @@ _TRUNCATED = "the kernel makes more accesses between two barriers than the grade
 class AccessCounts:
     """The accesses of one call by line, in the order of lines.
 
+    `asked_bytes` is what the threads ask of global memory, `resources` what the launches use.
     `complete` is false if records are missing, for example because the submission closed the
     report's descriptor. `problem` says why the figures are too low without the submission's fault.
     """
@@ -36,6 +41,8 @@ class AccessCounts:
     launches: int
     lines: tuple[CounterLine, ...]
     warps: tuple[WarpAccess, ...] = ()
+    asked_bytes: int = 0
+    resources: tuple[LaunchResources, ...] = ()
     complete: bool = True
     problem: str | None = None
 
@@ -93,6 +100,10 @@ def read_host(
             for line, counted in zip(lines, found, strict=True)
             if counted.worst is not None
         ]
+        launches = [
+            (kernel.kernel[:_MOST_CHARACTERS], _threads(kernel.block), kernel.dynamic_shared)
+            for kernel in report.kernels[:_MOST_LAUNCHES]
+        ]
     problem = report.unsupported[0] if report.unsupported else None
     for kernel in report.kernels:
         if problem is None and (kernel.truncated or kernel.blocks != kernel.counted_blocks):
@@ -101,9 +112,19 @@ def read_host(
         launches=sum(kernel.launches for kernel in report.kernels),
         lines=lines,
         warps=_worst_warps(warps),
+        asked_bytes=sum(counted.bytes for counted in found if counted.space == "global"),
+        resources=() if built.assembled is None else resources_of(built.assembled, launches),
         complete=summaries == (1, 1),
         problem=problem,
     )
+
+
+def _threads(block: tuple[int, int, int]) -> int:
+    """Return the threads of a block. Raises ValueError if there can be no such block."""
+    threads = math.prod(block)
+    if not 0 < threads <= THREADS_PER_BLOCK:
+        raise ValueError(f"blocks of {block!r}")
+    return threads
 
 
 def _summaries(records: Sequence[Mapping[str, Any]]) -> int:
@@ -122,7 +143,7 @@ def _check_records(records: Sequence[Mapping[str, Any]]) -> None:
             case "summary":
                 _check_numbers(record, "accesses", "launches")
             case "kernel":
-                _check_numbers(record, "launches", "blocks", "counted_blocks")
+                _check_numbers(record, "launches", "blocks", "counted_blocks", "dynamic_shared")
                 keys = ("record", "kernel")
             case "access":
                 _check_access(record)
@@ -206,7 +227,7 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
 
     Raises ValueError if the executor cannot have written a record.
     """
-    launches = 0
+    launches = asked_bytes = 0
     lines: list[CounterLine] = []
     warps: list[WarpAccess] = []
     kernels: set[str] = set()
@@ -227,10 +248,15 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
                 raise ValueError("not the counters of a line")
             line = _triton_line(entry, name, file)
             lines.append(line)
+            asked_bytes += entry["lanes"] * entry["access_bytes"]
             if (request := _triton_request(entry)) is not None:
                 warps.append(_warp(line, request))
     return AccessCounts(
-        launches=launches, lines=tuple(lines), warps=_worst_warps(warps), problem=problem
+        launches=launches,
+        lines=tuple(lines),
+        warps=_worst_warps(warps),
+        asked_bytes=asked_bytes,
+        problem=problem,
     )
 
 
@@ -250,7 +276,7 @@ def _triton_request(entry: Mapping[str, Any]) -> Request | None:
 
 
 def _triton_line(entry: Mapping[str, Any], kernel: str, file: str) -> CounterLine:
-    _check_numbers(entry, "requests", "access_bytes", "sectors", "ideal_sectors")
+    _check_numbers(entry, "requests", "lanes", "access_bytes", "sectors", "ideal_sectors")
     line, access = entry.get("line"), entry.get("access")
     if access not in ("load", "store", "atomic"):
         raise ValueError(f"an unknown kind of access: {access!r}")

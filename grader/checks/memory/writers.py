@@ -19,6 +19,7 @@ MOST_ELEMENTS = 1152  # 36 rows of 32
 _COLUMNS = 32  # of a vector
 _WORD_BYTES = 4
 _RUN = re.compile(r"(-|(\d{1,18})\.(\d{1,4}))\+(\d{1,4})")
+_NUMBER = re.compile(r"\d{1,4}")
 _MOST_CHARACTERS = 200
 
 
@@ -33,6 +34,7 @@ def small_writers(
     signature = setup.assignment.signature
     outputs = {array.name: array for array in signature.arrays if array.role.written}
     words: dict[tuple[str, str], dict[int, str]] = {}
+    doubles: dict[tuple[str, str], set[int]] = {}
     launches: dict[tuple[str, str], Mapping[str, Any]] = {}
     for record in records:
         if record.get("record") != "writers" or record.get("buffer") not in outputs:
@@ -43,7 +45,11 @@ def small_writers(
         if type(first) is not int or first < 0:
             raise ValueError(f"first is {first!r}")
         # A later call of the case replaces the earlier one.
-        words.setdefault(key, {}).update(enumerate(_expanded(record.get("writers")), first))
+        found = _expanded(record.get("writers"))
+        words.setdefault(key, {}).update(enumerate(found, first))
+        several = doubles.setdefault(key, set())
+        several -= set(range(first, first + len(found)))
+        several |= {first + number for number in _numbers(record.get("doubles"))}
     best: dict[str, Writers] = {}
     for (name, case), by_word in words.items():
         sizes = cases.get(case)
@@ -52,9 +58,10 @@ def small_writers(
         array = outputs[name]
         size = signature.element_type(array, setup.built.language).size
         shape = signature.shape(array, sizes)
-        found = _writers(array, shape, size, by_word, launches[name, case], case)
-        if found and (name not in best or _rank(found) > _rank(best[name])):
-            best[name] = found
+        launch, several = launches[name, case], doubles[name, case]
+        drawn = _writers(array, shape, size, by_word, several, launch, case)
+        if drawn and (name not in best or _rank(drawn) > _rank(best[name])):
+            best[name] = drawn
     return tuple(best.values())[:MOST_ARRAYS]
 
 
@@ -76,11 +83,19 @@ def _expanded(text: object) -> list[str]:
     return found
 
 
+def _numbers(text: object) -> list[int]:
+    found = str(text).split()
+    if not all(_NUMBER.fullmatch(one) for one in found):
+        raise ValueError(f"not the numbers of words: {text!r:.100}")
+    return list(map(int, found))
+
+
 def _writers(
     array: Argument,
     shape: tuple[int, ...],
     size: int,
     by_word: Mapping[int, str],
+    several: set[int],
     launch: Mapping[str, Any],
     case: str,
 ) -> Writers | None:
@@ -90,7 +105,9 @@ def _writers(
     if rest or not 0 < elements <= MOST_ELEMENTS:
         return None
     cells = [by_word.get(number * words, "-") for number in range(elements)]
+    marks = "".join(".x"[number * words in several] for number in range(elements))
     columns = min(shape[-1] if len(shape) > 1 else _COLUMNS, elements)
+    rows = range(0, elements, columns)
     return Writers(
         kernel=str(launch.get("kernel"))[:_MOST_CHARACTERS],
         array=array.name,
@@ -99,9 +116,8 @@ def _writers(
         block_size=_triple(launch.get("block")),
         elements=elements,
         columns=columns,
-        cells=tuple(
-            " ".join(cells[first : first + columns]) for first in range(0, elements, columns)
-        ),
+        cells=tuple(" ".join(cells[first : first + columns]) for first in rows),
+        doubles=tuple(marks[first : first + columns] for first in rows if "x" in marks),
     )
 
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from grader.commands.output import reports_folder, write_text
 from grader.errors import UsageError
+from grader.formats.html.environment import environment
 from grader.report.reader import read_values
-from grader.text.templates import templates
 from grader.vocabulary import CheckName
 
 _SECRET_FILE = "pseudonyms.key"
@@ -60,8 +60,8 @@ def write_leaderboard(
     Raises UsageError if there is nothing to show.
     """
     boards = read_boards(folder, read_names(names) if names is not None else {}, on_problem)
-    environment = templates("grader.commands.batch", folder="pages", escape=True)
-    page = environment.get_template("leaderboard.html").render(title=title, boards=boards)
+    template = environment("grader.commands.batch").get_template("leaderboard.html")
+    page = template.render(title=title, boards=boards)
     write_text(output, page + "\n")
     return sum(len(board.entries) for board in boards)
 

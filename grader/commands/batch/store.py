@@ -4,6 +4,8 @@
     OUT/reports/ASSIGNMENT/NAME.json    a report, complete as soon as it has its name
     OUT/failed/ASSIGNMENT/NAME.json     why a submission could not be graded
     OUT/summary.json                    the class in figures, after each run
+    OUT/index.html                      the same as a page for staff (`class_page`)
+    OUT/pages/ASSIGNMENT/NAME.html      a report as a page for the student
     OUT/.lock                           held by the one batch that writes here
 
 The reports are the only state. Each report holds the hashes of what it was made from,

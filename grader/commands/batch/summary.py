@@ -17,9 +17,11 @@ from rich.markup import escape
 from rich.text import Text
 
 from grader.assignment.model import Assignment
+from grader.commands.batch.failures import Failure, commonest, failures
 from grader.commands.batch.store import Store
 from grader.commands.batch.submissions import ClassFolder
 from grader.formats.page import Page
+from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 from grader.text.printable import encodable, one_line
 
@@ -60,6 +62,7 @@ class Points:
     mean: float | None
     quartiles: tuple[float, ...]  # lowest, 25 %, 50 %, 75 %, highest
     checks: tuple[CheckCounts, ...]
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +94,7 @@ def summarise(
     points = []
     for assignment in assignments:
         reports = []
+        failed: list[Failure] = []
         for name in (submission.name for submission in folder.submissions):
             report = store.graded(assignment.name, name)
             if report is None:
@@ -98,12 +102,13 @@ def summarise(
                 remarks = [("ungraded", reason)]
             else:
                 reports.append(report)
+                failed += failures(name, read_report(store.report_path(assignment.name, name)))
                 remarks = list(_remarks(report))
             attention += [
                 Attention(assignment=assignment.name, name=name, kind=kind, reason=reason)
                 for kind, reason in remarks
             ]
-        points.append(_points(assignment, len(folder.submissions), reports))
+        points.append(_points(assignment, len(folder.submissions), reports, failed))
     return Summary(
         graded_now=graded_now,
         ungraded=sum(item.kind == "ungraded" for item in attention),
@@ -134,7 +139,12 @@ def _misplaced(report: dict[str, Any]) -> str:
     return next((f"{kernel}: {message}" for kernel, message in messages if "`" in message), "")
 
 
-def _points(assignment: Assignment, hand_ins: int, reports: Sequence[dict[str, Any]]) -> Points:
+def _points(
+    assignment: Assignment,
+    hand_ins: int,
+    reports: Sequence[dict[str, Any]],
+    failed: Sequence[Failure],
+) -> Points:
     scores = sorted(r["score"] for r in reports if r["score"] is not None)
     counts: dict[tuple[str, str], Counter[str]] = {}
     for report in reports:
@@ -159,6 +169,7 @@ def _points(assignment: Assignment, hand_ins: int, reports: Sequence[dict[str, A
             )
             for (kernel, check), verdicts in counts.items()
         ),
+        failures=commonest(failed),
     )
 
 

@@ -8,6 +8,7 @@ come back in the results' `extra_data`.
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -156,18 +157,25 @@ def refusal(metadata: Metadata, limit: RateLimit, graded_from: datetime) -> dict
     )
     if "score" not in results and not any("score" in test for test in _tests(results)):
         results["score"] = latest.score if latest is not None and latest.score is not None else 0.0
-    output = results.get("output")
-    kept = output if isinstance(output, str) else ""
-    if kept.startswith(_NOT_GRADED):  # replace the note of an earlier refusal
-        kept = kept.split("\n\n", 1)[-1]
     results["output"] = (
-        f"{_NOT_GRADED}at most {limit.count} submissions are graded in {limit.window_h:g} hours. "
-        f"Hand in again after {graded_from.isoformat(sep=' ', timespec='minutes')}. "
-        f"The result below is that of an earlier submission.\n\n{kept}"
+        f"<p>{_NOT_GRADED}at most {limit.count} submissions are graded in {limit.window_h:g} "
+        f"hours. Hand in again after {graded_from.isoformat(sep=' ', timespec='minutes')}. "
+        f"The result below is that of an earlier submission.</p>\n{_earlier_output(results)}"
     )
-    results["output_format"] = "text"
+    results["output_format"] = "html"
     results["extra_data"] = _extra_data({*metadata.refused, metadata.created_at})
     return results
+
+
+def _earlier_output(results: Mapping[str, Any]) -> str:
+    """Return the output of earlier results as HTML, without the note of an earlier refusal."""
+    output = results.get("output")
+    if not isinstance(output, str):
+        return ""
+    if results.get("output_format") == "html":
+        return output.partition("</p>\n")[2] if output.startswith(f"<p>{_NOT_GRADED}") else output
+    text = output.split("\n\n", 1)[-1] if output.startswith(_NOT_GRADED) else output
+    return f"<pre>{html.escape(text)}</pre>\n"
 
 
 def extra_data(metadata: Metadata | None) -> dict[str, Any]:

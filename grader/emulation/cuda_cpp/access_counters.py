@@ -77,13 +77,15 @@ class KernelCounters:
 
     `accesses`, `read_bytes` and `written_bytes` (distinct bytes of global memory, the
     minimum to move) are for all blocks; `lines` are for `counted_blocks` of the `blocks`.
-    If `truncated`, a thread's log overflowed and `lines` are too low.
+    `grid` and `block` are those of the last launch, `dynamic_shared` the most bytes of shared
+    memory that a launch asks for. If `truncated`, a thread's log overflowed: `lines` are too low.
     """
 
     kernel: str
     launches: int
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
+    dynamic_shared: int
     accesses: int
     read_bytes: int
     written_bytes: int
@@ -165,6 +167,7 @@ def read_counters(
                 launches=record["launches"],
                 grid=tuple(record["grid"]),
                 block=tuple(record["block"]),
+                dynamic_shared=record["dynamic_shared"],
                 accesses=record["accesses"],
                 read_bytes=record["read_bytes"],
                 written_bytes=record["written_bytes"],

@@ -6,10 +6,8 @@ for students (`student_view`).
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from grader.checks.registry import named
 from grader.formats import student_view
@@ -19,11 +17,14 @@ from grader.formats.html import (
     error_map,
     findings,
     ladder,
+    occupancy,
+    roofline,
     timing,
     traffic,
     warp_access,
     writers,
 )
+from grader.formats.html.environment import environment
 from grader.formats.html.findings import Card
 from grader.formats.html.panel import Panel, plural
 from grader.formats.html.source import Excerpt, excerpts
@@ -38,14 +39,12 @@ from grader.report.evidence import (
     PerformanceEvidence,
     ProgramEvidence,
     ProgramRun,
+    WarpAccess,
 )
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.text.numbers import points
 from grader.vocabulary import Device, Visibility
-
-if TYPE_CHECKING:
-    import jinja2
 
 MOST_KERNELS = 60
 MOST_CASES = 6
@@ -54,7 +53,7 @@ MOST_FINDINGS = 10
 MOST_DIAGNOSTICS = 10
 MOST_OUTPUT = 4_000  # characters of what the student's code printed
 _MOST_WARNINGS = 3  # if the check is accepted
-_MOST_PANELS_OF_WARPS = 6
+_MOST_LAUNCHES = 3
 _ORIGINS: dict[Origin, str] = {
     "judge": "seen by the grader itself",
     "worker": "reported by the process that ran your code; it wins no points by itself",
@@ -117,6 +116,12 @@ class CheckView:
     output: str = ""
 
     @property
+    def is_drawn(self) -> bool:
+        """True if there is a figure, or source lines."""
+        drawn = any(card.is_drawn for card in self.cards)
+        return bool(self.panels or drawn or any(one.excerpts for one in self.messages))
+
+    @property
     def has_details(self) -> bool:
         """True if there is anything below the check's row."""
         return bool(
@@ -129,6 +134,14 @@ class CheckView:
             or self.panels
             or self.output
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """The requests of the kernel before in the ladder, in the same language; none for the first."""
+
+    name: str = ""
+    warps: tuple[WarpAccess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,23 +161,17 @@ class KernelView:
 
 def document(report: Report) -> str:
     """Return the page. It is complete in itself and contains nothing that runs."""
-    template = _environment().get_template("page.html")
-    kernels = report.kernels[:MOST_KERNELS]
-    names = [kernel.name for kernel in report.kernels]
+    template = environment().get_template("page.html")
     absent = [one for one in report.kernels if one.verdict is Verdict.NOT_SUBMITTED]
     return template.render(
         report=report,
         result=student_view.result(report).split("\n"),
         won=_won(report.score, report.max_score),
         device=_device(report),
-        kernels=[
-            _kernel(kernel, f"k{number}", twice=names.count(kernel.name) > 1)
-            for number, kernel in enumerate(kernels, 1)
-            if kernel.verdict is not Verdict.NOT_SUBMITTED
-        ],
+        kernels=kernel_views(report),
         absent=[(one.name, one.checks[0].message if one.checks else "") for one in absent],
-        left_out=len(report.kernels) - len(kernels),
-        ladders=ladder.panels(report.kernels),
+        left_out=max(0, len(report.kernels) - MOST_KERNELS),
+        ladders=ladder_panels(report),
         environment=[
             (label, value)
             for key, label in _SHOWN_ENVIRONMENT
@@ -173,40 +180,25 @@ def document(report: Report) -> str:
     )
 
 
-@functools.cache
-def _environment() -> jinja2.Environment:
-    import jinja2  # takes 0.1 s; other formats do without
-
-    def safe(value: Any) -> Any:
-        """Make a string printable; text that is markup already stays."""
-        return student_view.safe(value) if type(value) is str else value
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.formats.html"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=safe,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"symbol": symbol, "tone": tone}
-    return environment
+def kernel_views(report: Report) -> list[KernelView]:
+    """Return the kernels that were handed in."""
+    kernels = report.kernels[:MOST_KERNELS]
+    names = [kernel.name for kernel in report.kernels]
+    return [
+        _kernel(
+            kernel,
+            f"k{number}",
+            _before(kernels[: number - 1], kernel),
+            twice=names.count(kernel.name) > 1,
+        )
+        for number, kernel in enumerate(kernels, 1)
+        if kernel.verdict is not Verdict.NOT_SUBMITTED
+    ]
 
 
-def symbol(verdict: Verdict) -> str:
-    """Return the sign in front of a verdict, so that colour says nothing alone."""
-    return {"good": "✓", "bad": "✗", "open": "○", "none": "–", "grader": "!"}[tone(verdict)]
-
-
-def tone(verdict: Verdict) -> str:
-    """Return the class of a verdict's badge."""
-    if verdict is Verdict.ACCEPTED:
-        return "good"
-    if verdict is Verdict.GRADER_ERROR:
-        return "grader"
-    if verdict in (Verdict.NOT_MEASURED, Verdict.INCONCLUSIVE):
-        return "open"
-    return "bad" if verdict.judged else "none"
+def ladder_panels(report: Report) -> list[Panel]:
+    """Return the figures that compare the kernels."""
+    return [*ladder.panels(report.kernels), *_present([roofline.panel(report)])]
 
 
 def _device(report: Report) -> str:
@@ -224,7 +216,7 @@ def _won(score: float | None, most: float) -> str:
     return f"{points(score)} of {points(most)} points"
 
 
-def _kernel(kernel: KernelResult, anchor: str, *, twice: bool) -> KernelView:
+def _kernel(kernel: KernelResult, anchor: str, before: Before, *, twice: bool) -> KernelView:
     won = _won(kernel.score, kernel.max_score) if kernel.max_score else ""
     if kernel.pending:
         won += f", {points(kernel.pending)} pending"
@@ -238,13 +230,13 @@ def _kernel(kernel: KernelResult, anchor: str, *, twice: bool) -> KernelView:
         points=won,
         note=("counted" if kernel.counted else "the other language counts") if twice else "",
         checks=tuple(
-            _check(kernel, check, f"{anchor}c{number}")
+            _check(kernel, check, f"{anchor}c{number}", before)
             for number, check in enumerate(kernel.checks, 1)
         ),
     )
 
 
-def _check(kernel: KernelResult, check: CheckResult, anchor: str) -> CheckView:
+def _check(kernel: KernelResult, check: CheckResult, anchor: str, before: Before) -> CheckView:
     visible = check.visibility is Visibility.VISIBLE
     view = CheckView(
         anchor=anchor,
@@ -270,13 +262,21 @@ def _check(kernel: KernelResult, check: CheckResult, anchor: str) -> CheckView:
     elif isinstance(evidence, PerformanceEvidence):
         _performance(view, evidence)
     elif isinstance(evidence, CountersEvidence):
-        _counters(view, evidence)
+        _counters(view, evidence, before)
     elif isinstance(evidence, ProgramEvidence):
         if failed:
             _program(view, evidence)
     elif evidence is not None:
         view.notes += named(check.check).lines(evidence)
     return view
+
+
+def _before(earlier: Sequence[KernelResult], kernel: KernelResult) -> Before:
+    for one in reversed(earlier):
+        counted = next(ladder.evidence_of(one, CountersEvidence), None)
+        if one.language is kernel.language and counted is not None and counted.warps:
+            return Before(name=one.name, warps=counted.warps)
+    return Before()
 
 
 def _check_points(check: CheckResult) -> str:
@@ -316,6 +316,10 @@ def _message(found: Diagnostic, kernel: KernelResult) -> CompilerMessage:
     )
 
 
+def _present(panels: Iterable[Panel | None]) -> list[Panel]:
+    return [panel for panel in panels if panel is not None]
+
+
 def _left_out(view: CheckView, total: int, listed: int, shown: int) -> None:
     if (more := max(total, listed) - shown) > 0:
         view.notes.append(f"and {more:,} more")
@@ -335,8 +339,7 @@ def _cases(view: CheckView, evidence: CorrectnessEvidence) -> None:
     if shown is not None and shown.hint and shown.hint != view.hint:
         view.notes.append(shown.hint)
     if shown is not None:
-        picture = error_map.panel(shown)
-        view.panels += [picture] if picture is not None else []
+        view.panels += _present([error_map.panel(shown)])
         view.tables += _mismatches(shown)
     if failed or evidence.output.strip():
         view.output_title = "What your code printed"
@@ -382,7 +385,7 @@ def _memory(
         if tool.problem is not None and tool.problem != check.message:
             problems.setdefault(tool.problem, []).append(tool.tool)
     view.notes += [f"not run: {', '.join(tools)}: {why}" for why, tools in problems.items()]
-    view.panels += [made for one in evidence.writers if (made := writers.panel(one)) is not None]
+    view.panels += _present(map(writers.panel, evidence.writers))
     # An accepted check's output repeats that of the correctness check.
     if failed and evidence.output.strip():
         view.output_title = "What your code printed"
@@ -399,14 +402,10 @@ def _performance(view: CheckView, evidence: PerformanceEvidence) -> None:
         view.tables.append(Table(caption=caption, header=("what", "value"), rows=state))
 
 
-def _counters(view: CheckView, evidence: CountersEvidence) -> None:
-    picture = traffic.panel(evidence)
-    view.panels += [picture] if picture is not None else []
-    # One request without excess is enough, as a contrast.
-    wasteful = [one for one in evidence.warps if one.transactions > one.least]
-    perfect = [one for one in evidence.warps if one.transactions <= one.least][:1]
-    pictures = map(warp_access.panel, (wasteful + perfect)[:_MOST_PANELS_OF_WARPS])
-    view.panels += [made for made in pictures if made is not None]
+def _counters(view: CheckView, evidence: CountersEvidence, before: Before) -> None:
+    view.panels += _present([traffic.panel(evidence)])
+    view.panels += warp_access.panels(evidence.warps, before.warps, before.name)
+    view.panels += _present(map(occupancy.panel, evidence.resources[:_MOST_LAUNCHES]))
     if rows := traffic.lines(evidence):
         header = ("line", "access", "requests", "per request", "would do", "times")
         caption = "The costliest lines first"

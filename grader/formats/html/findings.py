@@ -81,6 +81,11 @@ class Card:
     timelines: Timelines | None
     strip: Strip | None
 
+    @property
+    def is_drawn(self) -> bool:
+        """True if there is a figure, or source lines."""
+        return bool(self.timelines or self.strip or self.excerpts)
+
 
 def card(found: Finding, source_lines: Mapping[str, str]) -> Card:
     """Return the finding's card; what is unknown is left out."""

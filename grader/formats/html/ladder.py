@@ -46,13 +46,13 @@ def panels(kernels: Sequence[KernelResult]) -> list[Panel]:
     for kernel in kernels[:MOST_KERNELS]:
         language = kernel.language.phrase if kernel.language else ""
         name = f"{kernel.name} · {language}"
-        for counted in _evidence(kernel, CountersEvidence):
+        for counted in evidence_of(kernel, CountersEvidence):
             traffic += [
                 (name, one.ratio)
                 for one in counted.figures
                 if one.name == "traffic" and one.ratio is not None
             ]
-        for timed in _evidence(kernel, PerformanceEvidence):
+        for timed in evidence_of(kernel, PerformanceEvidence):
             if timed.speedup is not None:
                 speed.append((name, timed.speedup))
     found: list[Panel] = []
@@ -87,7 +87,8 @@ def panels(kernels: Sequence[KernelResult]) -> list[Panel]:
     return found
 
 
-def _evidence(kernel: KernelResult, kind: type[E]) -> Iterator[E]:
+def evidence_of(kernel: KernelResult, kind: type[E]) -> Iterator[E]:
+    """Yield the evidence of this kind in the kernel's visible checks."""
     for check in kernel.checks:
         if check.visibility is Visibility.VISIBLE and isinstance(check.evidence, kind):
             yield check.evidence

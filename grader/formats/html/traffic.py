@@ -11,6 +11,7 @@ from grader.report.evidence import CounterFigure, CounterLine, CountersEvidence
 LEFT, RIGHT = 8.0, WIDTH - 8.0
 MOST_LINES = 5
 _ROW = 62.0
+_ASKED_ROW = 24.0
 _NAMES = {
     "load_sectors": "Loads from global memory",
     "store_sectors": "Stores to global memory",
@@ -33,6 +34,8 @@ class Bars:
     broken: bool
     taken_text: str
     least_text: str
+    asked: float | None = None
+    asked_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +63,27 @@ def panel(evidence: CountersEvidence) -> Traffic | None:
         caption += f" Over the assignment's bound: {names}."
     elif any(one.allowed is not None for one in shown):
         caption += " All within the assignment's bounds."
+    caption += _share_used(evidence)
     return Traffic(
         title="What is moved, and what would do",
         caption=caption,
-        bars=tuple(_bars(one, 6 + number * _ROW) for number, one in enumerate(shown)),
-        height=6 + len(shown) * _ROW,
+        bars=tuple(_bars(one, 6 + number * _ROW, evidence) for number, one in enumerate(shown)),
+        height=6 + len(shown) * _ROW + (_ASKED_ROW if evidence.asked_bytes else 0),
     )
+
+
+def _share_used(evidence: CountersEvidence) -> str:
+    """Return what the bytes that threads ask for say about the bytes that are moved."""
+    moved = next((one.measured for one in evidence.figures if one.name == "traffic"), 0)
+    asked = evidence.asked_bytes
+    if not asked or not moved:
+        return ""
+    if asked < moved:
+        share = f"{asked / moved:.0%} of the bytes moved"
+        return f" Threads ask for {share}: the rest is fetched for nothing."
+    if asked > 1.01 * moved:
+        return f" Threads ask for {asked / moved:.1f} times the bytes moved: lanes share sectors."
+    return " Threads ask for what is moved: no sector is fetched in vain."
 
 
 def lines(evidence: CountersEvidence) -> list[tuple[str, ...]]:
@@ -89,9 +107,15 @@ def _broken(one: CounterFigure) -> bool:
     return one.allowed is not None and one.measured > one.allowed * one.least
 
 
-def _bars(one: CounterFigure, y: float) -> Bars:
+def _asked(one: CounterFigure, evidence: CountersEvidence) -> int | None:
+    """Return the bytes that threads ask for, beside the bytes that are moved."""
+    return evidence.asked_bytes or None if one.name == "traffic" else None
+
+
+def _bars(one: CounterFigure, y: float, evidence: CountersEvidence) -> Bars:
     bound = None if one.allowed is None else one.allowed * one.least
-    whole = max(one.measured, one.least, bound or 0) * 1.04
+    asked = _asked(one, evidence)
+    whole = max(one.measured, one.least, bound or 0, asked or 0) * 1.04
     scale = (RIGHT - LEFT) / whole
     return Bars(
         y=y,
@@ -104,4 +128,6 @@ def _bars(one: CounterFigure, y: float) -> Bars:
         broken=_broken(one),
         taken_text=f"{one.measured:,} {one.unit}",
         least_text=f"{one.least:,} would do",
+        asked=None if asked is None else round(asked * scale, 1),
+        asked_text="" if asked is None else f"outlined: threads ask for {asked:,} bytes",
     )

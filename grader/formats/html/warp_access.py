@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from grader.formats.html.panel import WIDTH, Panel, plural
@@ -13,6 +13,8 @@ from grader.report.evidence import WarpAccess
 WARP = 32
 SECTOR = 32
 BANKS = 32
+_MOST_PANELS = 6
+_SEEN = 1.8  # the least width of a filled part
 _LARGEST = 16  # bytes that one lane accesses at once
 _LEFT, _RIGHT = 8.0, WIDTH - 8.0
 _LANES_Y, _SECTORS_Y, _SECTOR_HEIGHT = 30.0, 110.0, 26.0
@@ -81,6 +83,29 @@ def panel(found: WarpAccess) -> Panel | None:
     return _sectors(found) if found.space == "global" else _banks(found)
 
 
+def panels(
+    warps: Sequence[WarpAccess], before: Sequence[WarpAccess], before_name: str
+) -> list[Panel]:
+    """Return the pictures of a kernel's requests, the wasteful ones first.
+
+    Beside a picture is that of the kernel `before` in the ladder, if it differs there. One request
+    without excess is enough.
+    """
+    wasteful = [one for one in warps if one.transactions > one.least]
+    perfect = [one for one in warps if one.transactions <= one.least][:1]
+    found: list[Panel] = []
+    for one in wasteful + perfect:
+        if (picture := panel(one)) is None:
+            continue
+        found.append(picture)
+        other = next((w for w in before if (w.space, w.access) == (one.space, one.access)), None)
+        if other is None or other.transactions == one.transactions:
+            continue
+        if (earlier := panel(other)) is not None:
+            found.append(replace(earlier, title=f"Before, in {before_name}: {earlier.title}"))
+    return found[:_MOST_PANELS]
+
+
 def _title(found: WarpAccess, what: str) -> str:
     place = found.file if found.line is None else f"line {found.line}"
     return f"One warp's {found.access}, {place}: {what}"
@@ -110,7 +135,10 @@ def _sectors(found: WarpAccess) -> Sectors:
                 x=round(x, 2),
                 width=round(width, 2),
                 used=tuple(
-                    (round(x + first * width / SECTOR, 2), round(count * width / SECTOR, 2))
+                    (
+                        round(x + first * width / SECTOR, 2),
+                        max(_SEEN, round(count * width / SECTOR, 2)),
+                    )
                     for first, count in _together(used)
                 ),
                 after_gap=apart,

@@ -1,7 +1,8 @@
-"""Which thread wrote which element of a small output."""
+"""Which thread wrote which element of a small output, and which elements several threads wrote."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,6 +18,7 @@ _HIGHEST = 340.0
 _TEXT_FITS = 19.0
 _MOST_SHOWN = 4
 _MOST_LABELS = 120
+_DIGIT = 5.4  # the width of a label's digit
 
 Writer = tuple[int, int]  # block and thread
 
@@ -46,6 +48,7 @@ class Map(Panel):
 
     layers: tuple[Layer, ...]
     untouched: Path
+    doubles: Path
     borders: Path
     labels: tuple[Label, ...]
     size: float
@@ -92,6 +95,7 @@ def panel(found: Writers) -> Map | None:
         caption=_caption(found, cells, blocks),
         layers=tuple(layers),
         untouched=strokes([[one is None for one in row] for row in cells], _LEFT, _TOP, size),
+        doubles=_doubles(found, size),
         borders=_borders(cells, size),
         labels=_labels(cells, size),
         size=round(size, 3),
@@ -127,8 +131,8 @@ def _row(text: str) -> list[Writer | None] | None:
 def _caption(found: Writers, cells: Sequence[Sequence[Writer | None]], blocks: list[int]) -> str:
     writers = [one for row in cells for one in row]
     written = [one for one in writers if one is not None]
-    threads = len(set(written))
-    most = max((written.count(one) for one in set(written)), default=0)
+    by_thread = Counter(written)
+    threads, most = len(by_thread), max(by_thread.values(), default=0)
     launched = found.grid[0] * found.grid[1] * found.grid[2]
     size = found.block_size[0] * found.block_size[1] * found.block_size[2]
     text = (
@@ -142,12 +146,22 @@ def _caption(found: Writers, cells: Sequence[Sequence[Writer | None]], blocks: l
         text += f" {plural(gaps, 'element')} {'was' if gaps == 1 else 'were'} never written."
     else:
         text += " Nothing is left out."
+    if twice := sum(row.count("x") for row in found.doubles):
+        text += (
+            f" {plural(twice, 'element')} (dotted) {'was' if twice == 1 else 'were'} written by "
+        )
+        text += "several threads: the last one is shown."
     idle = launched * size - threads
     if idle > 0:
         text += f" {plural(idle, 'thread')} wrote nothing."
     text += " A colour is a block, and its shades are its warps in turn; "
     what = "threads'" if _size(cells) >= _TEXT_FITS else "blocks'"
     return f"{text}numbers are the {what}."
+
+
+def _doubles(found: Writers, size: float) -> Path:
+    """Return a stroke through the elements that several threads wrote."""
+    return strokes([[mark == "x" for mark in row] for row in found.doubles], _LEFT, _TOP, size)
 
 
 def _borders(cells: Sequence[Sequence[Writer | None]], size: float) -> Path:
@@ -196,9 +210,14 @@ def _block_labels(cells: Sequence[Sequence[Writer | None]], size: float) -> tupl
 
     labels = []
     for row, line in enumerate(cells):
+        free = 0.0  # right of the label before in this row
         for column in range(len(line)):
             here = block(row, column)
             if here is not None and here not in (block(row - 1, column), block(row, column - 1)):
-                x, y = _LEFT + column * size + 5, _TOP + row * size + 8.5
+                half = _DIGIT * len(str(here)) / 2
+                x, y = _LEFT + column * size + half + 2, _TOP + row * size + 8.5
+                if x - half < free:
+                    continue
+                free = x + half + 1
                 labels.append(Label(x=round(x, 1), y=round(y, 1), text=str(here)))
     return tuple(labels[:_MOST_LABELS])

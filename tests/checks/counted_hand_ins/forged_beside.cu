@@ -19,7 +19,7 @@ extern "C" void turn(const float* input, float* output, int rows, int cols)
     dim3 block(TILE, ROWS), grid((cols + TILE - 1) / TILE, (rows + TILE - 1) / TILE);
     turn_kernel<<<grid, block>>>(input, output, rows, cols);
     const char* good =
-        "{\"record\":\"kernel\",\"kernel\":\"turn_kernel\",\"launches\":1,\"grid\":[8,8,1],\"block\":[32,8,1],"
+        "{\"record\":\"kernel\",\"kernel\":\"turn_kernel\",\"launches\":1,\"grid\":[8,8,1],\"block\":[32,8,1],\"dynamic_shared\":0,"
         "\"accesses\":118784,\"read_bytes\":237568,\"written_bytes\":237568,\"blocks\":64,\"counted_blocks\":64,"
         "\"truncated\":false}\n"
         "{\"record\":\"access\",\"kernel\":\"turn_kernel\",\"pc\":1,\"space\":\"global\",\"operation\":\"load\","

@@ -113,6 +113,7 @@ void entered(const Thread& thread) {
 void interval_ends() {
     resolve_pending();
     if (state.log) counters::interval_ends(launch_state.threads, state.shared_base);
+    if (settings.writers) writers::interval_ends(state.epoch);
     ++state.epoch;
     ordering::epoch_ends(state.epoch);
 }

@@ -55,6 +55,7 @@ struct KernelTotals {
     LaunchTotals sum = {};
     bool truncated = false;
     dim3 grid, block;
+    uint64_t dynamic_shared = 0;  // of the launch that asks for most
 };
 
 // Never destroyed: the report is written at program exit.
@@ -261,6 +262,7 @@ void launch_ends(const LaunchTotals& totals) {
     ++k.launches;
     k.grid = launch_state.grid;
     k.block = launch_state.block;
+    k.dynamic_shared = std::max<uint64_t>(k.dynamic_shared, launch_state.dynamic_shared);
     k.truncated = k.truncated || launch_truncated;
     k.sum.accesses += totals.accesses;
     k.sum.read_bytes += totals.read_bytes;
@@ -294,6 +296,7 @@ void write() {
         ReportLine line("kernel");
         line.text("kernel", name.c_str()).number("launches", k.launches);
         line.triple("grid", k.grid.x, k.grid.y, k.grid.z).triple("block", k.block.x, k.block.y, k.block.z);
+        line.number("dynamic_shared", k.dynamic_shared);
         line.number("accesses", k.sum.accesses).number("read_bytes", k.sum.read_bytes);
         line.number("written_bytes", k.sum.written_bytes);
         line.number("blocks", k.sum.blocks).number("counted_blocks", k.sum.counted_blocks);

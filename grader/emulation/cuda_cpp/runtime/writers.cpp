@@ -3,6 +3,7 @@
 #if GRADER_CHECKED
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,19 @@ struct Launch {
 std::vector<Block>& blocks = *new std::vector<Block>;
 std::vector<Launch>& launches = *new std::vector<Launch>;
 uint32_t call_first = 0;
+
+// The writer of a word so far, and whether a launch had several.
+struct Word {
+    uint64_t stamp = 0;
+    bool shared = false;
+};
+std::map<const Allocation*, std::vector<Word>>& words_of = *new std::map<const Allocation*, std::vector<Word>>;
+
+bool drawn(const Allocation& a) {
+    const uint64_t words = a.bytes() / 4;
+    return a.live && a.origin == Allocation::Origin::attached && a.zone == Zone::device && a.shadow && words != 0 &&
+           words <= kMostWords && a.bytes() % 4 == 0;
+}
 
 // The last of the entries that began at this epoch or before; null if there is none.
 template <class Entry> const Entry* at(const std::vector<Entry>& entries, uint32_t epoch) {
@@ -86,10 +100,42 @@ std::string text_of(const Allocation& a, uint64_t from, uint64_t to) {
     return text;
 }
 
+// "3 4": these words, counted from `from`, were written by several threads of a launch.
+std::string doubles_of(const Allocation& a, uint64_t from, uint64_t to) {
+    std::string text;
+    const auto known = words_of.find(&a);
+    for (uint64_t word = from; known != words_of.end() && word < to; ++word) {
+        if (!known->second[word].shared) continue;
+        if (!text.empty()) text += ' ';
+        text += std::to_string(word - from);
+    }
+    return text;
+}
+
 }  // namespace
+
+void interval_ends(uint32_t epoch) {
+    if (blocks.size() > kMostBlocks || launches.size() > kMostLaunches) return;
+    for (uint32_t i = 0; i < arena::count(); ++i) {
+        const Allocation& a = arena::allocations[i];
+        if (!drawn(a)) continue;
+        std::vector<Word>& known = words_of[&a];
+        known.resize(a.bytes() / 4);
+        for (uint64_t word = 0; word < known.size(); ++word) {
+            const uint64_t stamp = a.shadow[cell_index(word)].write;
+            if (stamp::epoch(stamp) != epoch) continue;
+            Word& before = known[word];
+            const Block *earlier = writer_of(before.stamp), *now = writer_of(stamp);
+            const bool same_launch = earlier && at(launches, stamp::epoch(before.stamp)) == at(launches, epoch);
+            if (same_launch && (earlier != now || stamp::thread(before.stamp) != stamp::thread(stamp))) before.shared = true;
+            before.stamp = stamp;
+        }
+    }
+}
 
 void call_begins(uint32_t epoch) {
     call_first = epoch;
+    words_of.clear();
     blocks.clear();
     launches.clear();
 }
@@ -106,16 +152,16 @@ void write() {
     if (blocks.size() > kMostBlocks || launches.size() > kMostLaunches) return;
     for (uint32_t i = 0; i < arena::count(); ++i) {
         const Allocation& a = arena::allocations[i];
+        if (!drawn(a)) continue;
         const uint64_t words = a.bytes() / 4;
-        if (!a.live || a.origin != Allocation::Origin::attached || a.zone != Zone::device || !a.shadow) continue;
-        if (words == 0 || words > kMostWords || a.bytes() % 4) continue;
         const Launch* launch = launch_of(a, words);
         for (uint64_t from = 0; launch && from < words; from += kWordsOfRecord) {
             ReportLine line("writers");
             line.text("buffer", a.name).number("words", words).number("first", from).text("kernel", launch->kernel.c_str());
             line.triple("grid", launch->grid.x, launch->grid.y, launch->grid.z);
             line.triple("block", launch->block.x, launch->block.y, launch->block.z);
-            line.text("writers", text_of(a, from, std::min(words, from + kWordsOfRecord)).c_str()).write();
+            const uint64_t to = std::min(words, from + kWordsOfRecord);
+            line.text("writers", text_of(a, from, to).c_str()).text("doubles", doubles_of(a, from, to).c_str()).write();
         }
     }
 }
