@@ -20,7 +20,9 @@ from pathlib import Path
 import grader
 from grader.errors import ExitCode, GraderError
 
-_COLUMNS = "100"
+_SETTINGS = {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
+# With one of these, rich takes a file for a terminal; a notebook's kernel sets the first.
+_TERMINALS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 _PROGRAM = """
 import sys
 root, parent = sys.argv[1:3]
@@ -50,13 +52,15 @@ def run_local(arguments: Sequence[str | Path], on_progress: Callable[[str], None
     """
     root = str(Path(grader.__file__).resolve().parent.parent)
     words = ["local", *map(str, arguments), "--log"]
+    inherited = {name: value for name, value in os.environ.items() if name not in _TERMINALS}
+    environment = {**inherited, **_SETTINGS}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, root, str(os.getpid()), *words],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.PIPE,
-            env={**os.environ, "COLUMNS": _COLUMNS, "PYTHONIOENCODING": "utf-8"},
+            env=environment,
             encoding="utf-8",
             errors="replace",
             start_new_session=True,  # only `_interrupt` sends a signal, and only one
