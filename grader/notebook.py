@@ -252,8 +252,9 @@ def _language(kernel: Kernel, wanted: Language | None, cell: str) -> Language:
         return next(iter(kernel.files))
     found = [one for one, mark in _MARKS.items() if re.search(mark, cell, re.MULTILINE)]
     if wanted is None and len(found) != 1:
+        both, neither = "both CUDA C++ and", "neither CUDA C++ nor"
         raise UsageError(
-            f"the cell looks like {'both CUDA C++ and' if found else 'neither CUDA C++ nor'} Triton",
+            f"the cell looks like {both if found else neither} Triton",
             tip="one kernel to a cell; or say which: --language cuda, --language triton",
         )
     language = wanted or found[0]

@@ -32,7 +32,7 @@ class Shell:
     """IPython's shell, as far as the magic uses it."""
 
     def __init__(self) -> None:
-        self.display_pub = self
+        self.display_pub: notebook.Publisher = self
         self.published: list[tuple[dict[str, str], str, bool]] = []
         self.magics: dict[tuple[str, str], Magic] = {}
 
@@ -120,9 +120,7 @@ def test_the_cell_is_written_to_the_file_of_its_kernel(
     assert written.read_text() == (cell if cell.endswith("\n") else cell + "\n")
     words = asked[0]
     assert words[words.index("--kernel") + 1] in {written.stem, "main"}
-    assert words[words.index("--language") + 1] == (
-        "cuda" if written.suffix == ".cu" else "triton"
-    )
+    assert words[words.index("--language") + 1] == ("cuda" if written.suffix == ".cu" else "triton")
 
 
 WRONG = {
@@ -137,7 +135,11 @@ WRONG = {
     "two kernels in Triton": ("silu", TRITON + TRITON, "it defines `silu` more than once"),
     "both languages": ("silu", CUDA + TRITON, "looks like both CUDA C++ and Triton"),
     "no language": ("silu", "hello", "looks like neither CUDA C++ nor Triton"),
-    "a kernel in the other language": ("gemm --kernel v0_torch --language cuda", CUDA, "not written"),
+    "a kernel in the other language": (
+        "gemm --kernel v0_torch --language cuda",
+        CUDA,
+        "not written",
+    ),
 }
 
 
@@ -224,7 +226,7 @@ def test_an_interrupted_grading_leaves_the_report_of_what_was_graded(tmp_path: P
             raise KeyboardInterrupt
 
     report = tmp_path / "report.json"
-    words = ["silu", "--from", tmp_path, "--device", "cpu", "--json", report]
+    words: list[str | Path] = ["silu", "--from", tmp_path, "--device", "cpu", "--json", report]
     with pytest.raises(KeyboardInterrupt):
         local_process.run_local(words, interrupt)
     assert any("correctness" in step for step in steps)

@@ -54,8 +54,9 @@ def run_local(arguments: Sequence[str | Path], on_progress: Callable[[str], None
     words = ["local", *map(str, arguments), "--log"]
     inherited = {name: value for name, value in os.environ.items() if name not in _TERMINALS}
     environment = {**inherited, **_SETTINGS}
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
-        process = subprocess.Popen(
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output,
+        subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, root, str(os.getpid()), *words],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -63,17 +64,19 @@ def run_local(arguments: Sequence[str | Path], on_progress: Callable[[str], None
             env=environment,
             encoding="utf-8",
             errors="replace",
-            start_new_session=True,  # only `_interrupt` sends a signal, and only one
-        )
+            start_new_session=True,  # only the line below sends a signal, and only one
+        ) as process,
+    ):
         try:
             problems = _read(process, on_progress)
             process.wait()
         except BaseException:  # Ctrl-C, a test's timeout: they are not Exceptions
-            _interrupt(process)
+            process.send_signal(signal.SIGINT)
+            process.communicate()
             raise
         output.seek(0)
         text = output.read()
-    if process.returncode not in (ExitCode.COMPLETE, ExitCode.INCOMPLETE):
+    if problems or not text:
         raise _failure(problems, process.returncode)
     return Ended(output=text, exit_code=ExitCode(process.returncode))
 
@@ -88,11 +91,6 @@ def _read(process: subprocess.Popen[str], on_progress: Callable[[str], None]) ->
         else:
             on_progress(line.rstrip())
     return problems
-
-
-def _interrupt(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGINT)
-    process.communicate()
 
 
 def _failure(problems: Sequence[str], exit_code: int) -> GraderError:

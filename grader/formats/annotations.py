@@ -35,7 +35,7 @@ class Annotation:
     other_line: int | None = None
 
 
-def annotations(report: Report) -> Iterator[Annotation]:
+def annotated(report: Report) -> Iterator[Annotation]:
     """Yield the annotations, kernel by kernel."""
     for kernel in report.kernels:
         for check in kernel.checks:

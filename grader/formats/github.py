@@ -24,7 +24,7 @@ from typing import Any
 
 from grader.errors import GraderError
 from grader.formats import student_view
-from grader.formats.annotations import Annotation, Kind, annotations
+from grader.formats.annotations import Annotation, Kind, annotated
 from grader.formats.evidence_tables import evidence_tables
 from grader.formats.output_format import NO_EXTRAS, Extras, OutputFormat, terminal_text
 from grader.formats.student_view import VisibleCheck
@@ -92,7 +92,7 @@ def workflow_commands(report: Report, folder: str = "") -> list[str]:
 
     `folder` is the folder of the submission, relative to the repository.
     """
-    found = dict.fromkeys((one.kind, _command(one, folder)) for one in annotations(report))
+    found = dict.fromkeys((one.kind, _command(one, folder)) for one in annotated(report))
     shown: list[str] = []
     kinds: tuple[Kind, ...] = ("error", "warning", "notice")
     for kind in kinds:

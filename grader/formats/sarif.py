@@ -6,7 +6,7 @@ from typing import Any
 
 import grader
 from grader.formats import student_view
-from grader.formats.annotations import Annotation, Kind, annotations
+from grader.formats.annotations import Annotation, Kind, annotated
 from grader.formats.output_format import Extras, OutputFormat
 from grader.report.model import Report
 from grader.text.sarif import Level, SarifResult, sarif_log
@@ -22,7 +22,7 @@ class Sarif(OutputFormat):
 
     def values(self, report: Report, extras: Extras) -> dict[str, Any]:
         """Return the log."""
-        results = (_result(one, extras) for one in annotations(report))
+        results = (_result(one, extras) for one in annotated(report))
         return sarif_log(results, tool="gpu-grade", version=grader.__version__)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TextIO
 
 from grader import __version__
-
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
 from grader.emulation.cuda_cpp.report import Report
 from grader.text.sarif import SarifResult, sarif_log
