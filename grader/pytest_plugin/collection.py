@@ -197,7 +197,7 @@ class FileNode(pytest.Collector):
 
 
 def _child(kind: type[_N], parent: pytest.Collector, name: str, **arguments: Any) -> _N:
-    """Return a node below `parent`, with an id that pytest has parsed: `--lf` compares the parts."""
+    """Return a node below `parent`; its id is parsed from text, as `--lf` compares parsed ids."""
     nodeid = f"{parent.nodeid}::{name}"
     return cast(_N, kind.from_parent(parent, name=name, nodeid=nodeid, **arguments))
 
