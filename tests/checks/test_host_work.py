@@ -95,7 +95,8 @@ BY_HOST = {
     f" copy{LAUNCH}(m, output, n); cudaFree(m);",
     "as arguments of kernels": f"std::vector<float> x(n); cudaMemcpy(x.data(), input, {SIZE},"
     " cudaMemcpyDeviceToHost); work(x.data(), n); for (int i = 0; i < n; i += 250) { Chunk c;"
-    " int k = std::min(250, n - i); memcpy(c.v, x.data() + i, k * 4); put<<<1, 256>>>(c, output + i, k); }",
+    " int k = std::min(250, n - i); memcpy(c.v, x.data() + i, k * 4);"
+    " put<<<1, 256>>>(c, output + i, k); }",
 }
 BY_KERNEL = {
     "partial sums": "int b = (n + 255) / 256; float* s; cudaMalloc(&s, b * 4);"
