@@ -7,6 +7,7 @@ own architecture, so that the first launch does not compile PTX. ptxas prints wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.build.compiler import Compiler
@@ -44,13 +45,19 @@ def nvcc_object_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
 
 
 def nvcc_program_compiler(
-    nvcc: Tool, architecture: tuple[int, int], first: str, part: Path, part_key: str
+    nvcc: Tool,
+    architecture: tuple[int, int],
+    first: str,
+    part: Path,
+    part_key: str,
+    linker_flags: Sequence[str],
 ) -> Compiler:
     """Return the compiler of a program out of the file `first`, the source and the object `part`.
 
     `part_key` identifies the object's content.
     """
-    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc))
+    own = tuple(f"-Xlinker={flag}" for flag in linker_flags)
+    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc), *own)
     return _compiler(nvcc, "nvcc-program", flags, first=first, part=part, part_key=part_key)
 
 

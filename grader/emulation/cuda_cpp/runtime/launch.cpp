@@ -176,6 +176,7 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
         set_error(last_launch_error, false);
         return;
     }
+    checker::host_wrote(parameter_bytes);
     ++grader_launch_number;
     blockDim = block;
     gridDim = grid;
