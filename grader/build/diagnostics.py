@@ -43,7 +43,9 @@ _ADVICE = {
     r"variably modified type|must have a constant value|size of the array.* must be a constant":
         "an array's size must be a constant: `constexpr int TILE = 32;`, or `extern __shared__`",
     r"(?:used|be used) uninitialized":
-        "give the variable a value where it is declared, such as `float sum = 0.0f;`",
+        "give it a value first: `float sum = 0.0f;`, or for a pointer cudaMalloc(&pointer, bytes)",
+    r"comparison .* is always (?:true|false)":
+        "an unsigned number is never below 0: declare it `int`",
     r"to binary [‘']operator<<|expected an expression.*>>>|no operator \"<<\"":
         "a launch has three brackets on each side: `kernel<<<blocks, threads>>>(arguments)`",
     r"conflicting declaration of C function|more than one instance of overloaded":

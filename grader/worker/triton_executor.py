@@ -48,6 +48,7 @@ _ENDLESS_SHARE = 0.4  # of a call's time, in which the programs of any launch co
 
 
 # What is counted of a kernel's launches.
+_MOST_GRIDS_TOLD = 4  # of a call
 _COUNTED = ("launches", "programs", "operations", "loaded_bytes", "stored_bytes")
 # What a message of another form ends in.
 _MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
@@ -256,6 +257,8 @@ class Executor:
         if self._idle:
             return {"wrote": []}, []
         self._launches += 1
+        if self._launches <= _MOST_GRIDS_TOLD:
+            worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z])
         number = self._tell_launch(launch, module)
         if self._recording is not None:
             if number is None:

@@ -122,7 +122,7 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
     named = [case for case in cases if verdict.judged and names_cause(case.pattern)]
     gravest = named or [case for case in cases if case.verdict is verdict]
     # Of a single element, the last one is all; larger cases say more.
-    gravest = [case for case in gravest if case.pattern != _NOTHING] or gravest
+    gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
     often = Counter(alike(case.pattern) for case in gravest)
     return min(
         gravest,

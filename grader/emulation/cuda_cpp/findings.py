@@ -6,7 +6,8 @@ findings that another one explains:
 
 * an uninitialised read of shared memory that is also in a race: since threads run one
   after another, a missing barrier shows first as such a read;
-* "different barriers" that are one line, compiled twice.
+* "different barriers" that are one line, compiled twice;
+* every further barrier of a kernel that the same threads never reach.
 
 An array index beyond its row in memory whose accesses are all checked is a warning,
 because on a GPU it stays inside the variable.
@@ -14,6 +15,7 @@ because on a GPU it stays inside the variable.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -59,6 +61,7 @@ class Finding:
     access_bytes: int | None = None
     write: bool | None = None
     other_write: bool | None = None
+    arrived: int | None = None
     count: int = 1
 
     @property
@@ -103,6 +106,8 @@ class Finding:
                 if self.kind == "out_of_bounds":
                     what = f"a {_access(self.write)} of {what}"
             parts.append(f": {what}")
+        if self.arrived and self.block_size:
+            parts.append(f": {self.arrived} of {math.prod(self.block_size)} threads reach it")
         if self.kernel and self.block and self.thread:
             parts.append(
                 f", kernel {self.kernel}, block {grid_index(self.block)}, "
@@ -167,7 +172,7 @@ def program_counters(records: Iterable[Mapping[str, Any]]) -> set[int]:
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("kind", "severity", "message", "file", "kernel", "space", "buffer"), str),
     **dict.fromkeys(("pc", "other_pc", "line", "column", "buffer_bytes", "element_bytes"), int),
-    **dict.fromkeys(("offset", "access_bytes", "count"), int),
+    **dict.fromkeys(("offset", "access_bytes", "arrived", "count"), int),
     **dict.fromkeys(("write", "other_write"), bool),
 }
 
@@ -214,6 +219,7 @@ def _finding(
         access_bytes=record.get("access_bytes"),
         write=record.get("write"),
         other_write=record.get("other_write"),
+        arrived=record.get("arrived"),
         count=record["count"],
     )
     return _named_index(finding, sources) if finding.column is not None else finding
@@ -266,8 +272,10 @@ def _explained(found: list[Finding]) -> list[Finding]:
     outside = {
         (f.file, f.line) for f in found if f.kind == "out_of_bounds" and f.severity == "error"
     }
-    kept = []
+    kept: list[Finding] = []
     for f in found:
+        if f.arrived and any(other.arrived and other.kernel == f.kernel for other in kept):
+            continue
         if f.kind == "uninitialized" and f.space == "shared" and (f.kernel, f.buffer) in raced:
             continue
         # A barrier of the block orders the threads of a warp, too.
