@@ -70,7 +70,10 @@ _TOO_MUCH_SHARED = re.compile(
 )
 _SHARED_ARRAY = re.compile(r"__shared__[^;=]*?(\w+)\s*\[")
 _FLAG = re.compile(r"\s*The experimental flag '[^']*' can be used to allow this\.")
-_WARNING_FLAG = re.compile(r"\s*\[-W[\w=+-]+\]$")
+_WARNING_FLAG = re.compile(r"\s*\[-(?:W[\w=+-]+|fpermissive)\]$")
+# The type that the emulation's rewriter gives a `__shared__` variable.
+_SHARED_TYPE = re.compile(r"[‘']grader_type_\w+(?P<by>&?)[’'] \{aka [‘'](?P<is>[^’']*)[’']\}")
+_OWN_NAME = re.compile(r"\bgrader_type_(?=\w)")
 _READ_ONLY = re.compile(r"assignment of read-only location [‘']\*\((?P<name>\w+) \+.*[’']$")
 
 _GCC = re.compile(
@@ -152,4 +155,5 @@ def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
         return f"{what}: {used:,} bytes of shared memory, {most:,} allowed", line
     if match := _READ_ONLY.match(text):
         return f"assignment of read-only location: `{match['name']}` is `const`", at
+    text = _OWN_NAME.sub("", _SHARED_TYPE.sub(r"‘\g<is>’", text))
     return _FLAG.sub("", _WARNING_FLAG.sub("", text)), at

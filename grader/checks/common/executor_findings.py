@@ -52,7 +52,7 @@ def not_executed(records: Iterable[Mapping[str, Any]]) -> str | None:
 def _finding(record: Mapping[str, Any], file: str) -> Finding:
     if record["kind"] not in get_args(FindingKind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")
-    line, offset = record["line"], record["offset"]
+    line, offset = record["line"], record.get("offset")
     other_line = record.get("other_line")
     return Finding(
         kind=record["kind"],
@@ -64,7 +64,7 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
         line=line if type(line) is int else None,
         other_line=other_line if type(other_line) is int else None,
         kernel=str(record["kernel"])[:200] or None,
-        block=_triple(record["program"]),
+        block=_triple(record["program"]) if record.get("program") is not None else None,
         buffer=None if record["tensor"] is None else str(record["tensor"])[:200],
         element=offset if type(offset) is int else None,
         access=cast(Any, _ACCESS.get(str(record["access"]))),
