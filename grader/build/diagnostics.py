@@ -59,7 +59,7 @@ _ADVICE = {
     r"expected .*[‘'\"];[’'\"]|expected .*[‘'\"][)}][’'\"]":
         "a semicolon or bracket is missing, here or at the end of the line before",
     r"was not declared in this scope|is undefined$|does not name a type":
-        "is the name misspelt, or used before it is declared?",
+        "is the name misspelt, used before it is declared, or its block closed by a `}` too many?",
 }  # fmt: skip
 
 # What ptxas and the compilers say, in words for a reader who cannot see mangled names, set flags or

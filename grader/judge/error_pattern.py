@@ -410,7 +410,10 @@ def _within_rows(given: PatternInput) -> str | None:
 
 def _formula(given: PatternInput) -> str | None:
     """Recognise another formula of an input."""
-    return formula_hypothesis.same_formula(given.comparison, given.inputs, given.tolerance)
+    arguments = given.comparison, given.inputs, given.tolerance
+    return formula_hypothesis.same_formula(*arguments) or formula_hypothesis.scaled_exponent(
+        *arguments
+    )
 
 
 def _added(given: PatternInput) -> str | None:

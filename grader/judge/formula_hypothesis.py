@@ -73,6 +73,30 @@ def _formulas(x: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
         yield f"x / 1 + {power}, without brackets around the sum", x + value
 
 
+def scaled_exponent(
+    comparison: Comparison, inputs: Mapping[str, torch.Tensor], tolerance: Tolerance
+) -> str | None:
+    """Recognise x / (1 + exp(-c x)) with c other than 1, as approximations of a GELU have."""
+    actual, expected = comparison.actual.double(), comparison.expected
+    if not _comparable(comparison) or tolerance.exact or not bool(torch.isfinite(actual).all()):
+        return None
+    for name, value in inputs.items():
+        if value.shape != expected.shape or not value.is_floating_point():
+            continue
+        x = value.double()
+        usable = (x.abs() > 0.5) & (x.abs() < 5) & (actual / x > 0) & (actual / x < 1)
+        if int(usable.sum()) < _LEAST:
+            continue
+        factors = -(x / actual - 1)[usable].log() / x[usable]
+        factor = float(factors.median())
+        predicted = x / (1 + (-factor * x).exp())
+        if abs(factor - 1) > 1e-2 and bool(
+            accepts(comparison.actual, predicted, Tolerance(atol=1e-4, rtol=1e-3)).all()
+        ):
+            return f"every element is x / (1 + exp(-{factor:.4g} x)), where x is `{name}`"
+    return None
+
+
 def added(
     comparison: Comparison, inputs: Mapping[str, torch.Tensor], tolerance: Tolerance
 ) -> str | None:

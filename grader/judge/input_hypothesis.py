@@ -105,6 +105,10 @@ def _hypotheses(
     for argument in signature.scalars:
         given = signature.scalar(argument, case.sizes)
         if isinstance(given, float):
+            yield (
+                f"the result is that of `{argument.name}` = the square of itself",
+                {argument.name: given * given},
+            )
             for other in (0.0, *_USUAL_SCALARS):
                 if other != given:
                     yield (
@@ -165,6 +169,14 @@ def _other_strides(
     flat = value.flatten()
     swapped = flat.view(columns, rows).t().contiguous()
     yield f"the result is that of `{name}` read with row and column swapped", {name: swapped}
+    for tile in _TILES[:5]:
+        if tile < max(rows, columns):
+            turned = {name: _tiles_turned(value, tile)}
+            yield (
+                f"the result is that of `{name}` with row and column swapped within each tile of "
+                f"{tile}×{tile}",
+                turned,
+            )
     row, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
     for size, stride in sizes.items():
         if not isinstance(stride, int) or stride == columns:
@@ -175,6 +187,15 @@ def _other_strides(
                 f"the result is that of `{name}` with rows `{size}` elements apart, not `{width}`",
                 {name: flat[at]},
             )
+
+
+def _tiles_turned(value: torch.Tensor, tile: int) -> torch.Tensor:
+    """Return the matrix with each of its tiles transposed; past its edges are zeros."""
+    rows, columns = value.shape
+    padded = torch.nn.functional.pad(value, (0, -columns % tile, 0, -rows % tile))
+    down, across = padded.shape[0] // tile, padded.shape[1] // tile
+    turned = padded.view(down, tile, across, tile).transpose(1, 3).reshape(padded.shape)
+    return turned[:rows, :columns].contiguous()
 
 
 def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
@@ -255,6 +276,11 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
             yield (
                 f"the first {tile} of {extent} terms of the sum over `{size}` are counted twice",
                 1 + (index < tile).double(),
+            )
+            yield (
+                f"the first {tile} of {extent} terms of the sum over `{size}` are added again for "
+                "each tile",
+                (index < tile).double() * -(-extent // tile),
             )
             yield (
                 f"the last tile of the sum over `{size}` is counted twice",

@@ -127,6 +127,11 @@ def _mistakes(
                 f"the sum is divided by {number}, not by the length of the row ({length})",
                 ratio(whole * length / number),
             )
+        if number not in (0, 1):
+            words = f"the sum is divided by {number} as well as by the length of the row"
+            yield words, ratio(whole / number)
+    yield "the sum is cut to a whole number", ratio(whole.trunc())
+    yield "the mean is cut to a whole number", ratio((whole / length).trunc() * length)
     yield "the root of the mean square is missing", mean.rsqrt()
     yield "it is multiplied by the root of the mean square, not divided", mean
     yield "the division by the root of the mean square is missing", mean.sqrt()

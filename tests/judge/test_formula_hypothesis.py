@@ -1,4 +1,4 @@
-"""Wrong elements that another formula gives, and right-but-different mistakes that none explains."""
+"""Wrong elements that another formula gives, and mistakes that no formula explains."""
 
 from __future__ import annotations
 

@@ -104,6 +104,10 @@ def _hint(found: HostFinding, text: str) -> str:
             return _beyond(found, text)
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
+    both_write = found.kind == "race" and found.write and found.other_write
+    several = found.buffer_bytes != found.access_bytes
+    if both_write and several and "different blocks" in found.message:
+        return _FOUND["one element of all blocks"]
     return _HINTS.get(found.message) or hint(found.kind)
 
 

@@ -82,7 +82,8 @@ _ONE_PAST = re.compile(
 
 def _hint(record: Mapping[str, Any]) -> str:
     found = _ONE_PAST.search(str(record["message"]))
-    if found and int(found[1].replace(",", "")) == int(found[2].replace(",", "")) + 1:
+    one = found is not None and found[2] == "0"  # a buffer of one element has no mask to widen
+    if found and not one and int(found[1].replace(",", "")) == int(found[2].replace(",", "")) + 1:
         return hints("found")["one lane past the end"]
     return str(record["hint"])[:500]
 

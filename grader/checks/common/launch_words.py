@@ -10,7 +10,7 @@ from grader.checks.common.crash import text_of
 
 
 def launch_text(record: Mapping[str, Any], shape: Sequence[int]) -> str:
-    """Return "`silu_kernel` ran with 2 blocks of 256 threads: 512 for 300 elements".
+    """Return "`silu_kernel` ran with 2 blocks of 256 threads: 512 for 300 elements, enough …".
 
     `shape` is that of the output. A Triton program has no threads to count.
     """
@@ -23,8 +23,12 @@ def launch_text(record: Mapping[str, Any], shape: Sequence[int]) -> str:
     threads = [a * b for a, b in zip(grid, block, strict=True)]
     what += f" with {_count(grid, 'block')} of {_count(block, 'thread')}: "
     if len(shape) == 2 and threads[1] > 1:
-        return f"{what}{threads[0]} × {threads[1]} for {shape[1]} columns × {shape[0]} rows"
-    return f"{what}{math.prod(threads)} for {_count(shape, 'element')}"
+        few = threads[0] < shape[1] or threads[1] < shape[0]
+        what += f"{threads[0]} × {threads[1]} for {shape[1]} columns × {shape[0]} rows"
+    else:
+        few = math.prod(threads) < math.prod(shape)
+        what += f"{math.prod(threads)} for {_count([math.prod(shape)], 'element')}"
+    return f"{what}, {'too few' if few else 'enough'} for one each"
 
 
 def _sizes(value: object) -> list[int]:

@@ -88,7 +88,8 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
         message, hint = f"{right} of {len(cases)} {visibility.phrase}cases right", ""
         # The sizes and values of hidden cases appear in the evidence only.
         if visible and not verdict.earns_points and (lead := leading_case(cases, verdict)):
-            message, hint = _diagnosis_of(lead, cases), lead.hint
+            message = _diagnosis_of(lead, cases)
+            hint = matching_hint(message, "property") or lead.hint
             if lead.mismatched and not hint:
                 hint = hints("no_pattern")["hint"]
         outcomes.append(
@@ -110,6 +111,8 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
     return outcomes
 
 
+_TELLING = 8  # wrong elements: a case with fewer has no pattern
+_MOST_ALONE = 6  # wrong cases of which one with a pattern may speak for all
 _NOTHING = "nothing was ever written"
 
 
@@ -120,13 +123,23 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
     frequent pattern, of equally frequent ones the strongest, and of such cases the smallest.
     """
     named = [case for case in cases if verdict.judged and names_cause(case.pattern)]
+    # What explains one case of many explains it by chance.
+    wrong = [case for case in cases if case.mismatched >= _TELLING]
+    alone = Counter(alike(case.pattern) for case in named)
+    named = [c for c in named if alone[alike(c.pattern)] * _MOST_ALONE >= len(wrong)]
     gravest = named or [case for case in cases if case.verdict is verdict]
     # Of a single element, the last one is all; larger cases say more.
     gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
     often = Counter(alike(case.pattern) for case in gravest)
     return min(
         gravest,
-        key=lambda case: (-often[alike(case.pattern)], _rank(case), case.elements),
+        key=lambda case: (
+            -often[alike(case.pattern)],
+            _rank(case),
+            # Triton compiles an argument of 1 as a constant: its errors are others.
+            verdict is Verdict.COMPILE_ERROR and 1 in case.sizes.values(),
+            case.elements,
+        ),
         default=None,
     )
 
