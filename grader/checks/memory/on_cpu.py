@@ -113,7 +113,7 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
         records = without_sizes(outcome.records, cases)
-        findings, report = read_run(records, setup.built, text)
+        findings, report = read_run(records, setup.built, text, wrong=outcome.wrong)
         # The picture shows a case's size.
         visible = [case for case, _ in cases if case.visibility is Visibility.VISIBLE]
         sizes = {case.name: case.sizes for case in visible}

@@ -126,8 +126,12 @@ def read_findings(
     *,
     places: Mapping[int, Place],
     sources: Mapping[str, str],
+    wrong: bool = False,
 ) -> tuple[Finding, ...]:
     """Return the folded findings of a report, errors before warnings, by line.
+
+    Threads that end before a barrier are a finding only if there is an error as well, or the
+    results were `wrong`: a kernel may be right without them.
 
     `places` maps program counters (see `program_counters`). `sources` maps file names to
     rewritten texts, which contain the names of arrays.
@@ -135,6 +139,8 @@ def read_findings(
     found = [
         _finding(record, places, sources) for record in records if record["record"] == "finding"
     ]
+    if not wrong and all(finding.severity == "warning" for finding in found):
+        found = [finding for finding in found if not finding.arrived]
     kept = _explained(found)
     folded: dict[object, Finding] = {}
     for finding in kept:
