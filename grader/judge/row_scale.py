@@ -123,8 +123,9 @@ def _mistakes(
         yield f"each term is in the sum {number} times", ratio(whole * number)
     for number in (*_TILES, length - 1, rows.shape[0]):
         if number not in (0, 1, length):
+            what = f"the number of rows ({number})" if number == rows.shape[0] else str(number)
             yield (
-                f"the sum is divided by {number}, not by the length of the row ({length})",
+                f"the sum is divided by {what}, not by the length of the row ({length})",
                 ratio(whole * length / number),
             )
         if number not in (0, 1):

@@ -34,7 +34,7 @@ RIGHT = root(total(X))
     ("divisor", "words"),
     [
         (root(total(X), 256), "the sum is divided by 256, not by the length of the row (777)"),
-        (root(total(X), 4), "the sum is divided by 4, not by"),
+        (root(total(X), 4), "the sum is divided by the number of rows (4), not by"),
         (root(2 * total(X)), "each term is in the sum 2 times"),
         (root(total(X[:, COLUMN % 256 == 0])), "only the sum of thread 0 of 256 is used"),
         (root(total(X[:, COLUMN % 256 < 32])), "only the sum of the first warp of a block of 256"),

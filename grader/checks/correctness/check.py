@@ -112,7 +112,7 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
 
 
 _TELLING = 8  # wrong elements: a case with fewer has no pattern
-_MOST_ALONE = 6  # wrong cases of which one with a pattern may speak for all
+_MOST_ALONE = 6  # wrong cases for all of which the pattern of a single one may speak
 _NOTHING = "nothing was ever written"
 
 
@@ -126,15 +126,15 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
     # What explains one case of many explains it by chance.
     wrong = [case for case in cases if case.mismatched >= _TELLING]
     alone = Counter(alike(case.pattern) for case in named)
-    named = [c for c in named if alone[alike(c.pattern)] * _MOST_ALONE >= len(wrong)]
+    named = [c for c in named if alone[alike(c.pattern)] > 1 or len(wrong) <= _MOST_ALONE]
     gravest = named or [case for case in cases if case.verdict is verdict]
     # Of a single element, the last one is all; larger cases say more.
     gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
-    often = Counter(alike(case.pattern) for case in gravest)
+    often = Counter(_kind(case) for case in gravest)
     return min(
         gravest,
         key=lambda case: (
-            -often[alike(case.pattern)],
+            -often[_kind(case)],
             _rank(case),
             # Triton compiles an argument of 1 as a constant: its errors are others.
             verdict is Verdict.COMPILE_ERROR and 1 in case.sizes.values(),
@@ -142,6 +142,11 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         ),
         default=None,
     )
+
+
+def _kind(case: CaseResult) -> str:
+    """Return the pattern without numbers and without what was launched."""
+    return alike((case.pattern or "").partition("; ")[0])
 
 
 def names_cause(pattern: str | None) -> bool:
