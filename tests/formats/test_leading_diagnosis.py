@@ -67,14 +67,17 @@ def test_a_condition_that_is_always_true_explains_a_loop_without_end(verdict: Ve
 LACKS = "the sum over `k` lacks its last term"
 
 
-def test_a_pattern_of_one_case_does_not_speak_for_many() -> None:
-    """A product of 16 elements agrees with a hypothesis that all other cases refute."""
-    named = wrong_case(20, pattern=LACKS)
+def test_a_pattern_of_one_narrow_case_does_not_speak_for_many() -> None:
+    """Along an axis of one element a product agrees with what all other cases refute."""
+    named = wrong_case(20, pattern=LACKS, sizes={"m": 20, "n": 1})
     others = [wrong_case(100 + n, pattern=None) for n in range(20)]
     few = leading_case([named, *others[:3]], Verdict.WRONG_ANSWER)
     many = leading_case([named, *others], Verdict.WRONG_ANSWER)
     assert few is not None and few.pattern == LACKS
     assert many is not None and many.pattern is None
+    wide = dataclasses.replace(named, sizes={"m": 20, "n": 4})
+    strong = leading_case([wide, *others], Verdict.WRONG_ANSWER)
+    assert strong is not None and strong.pattern == LACKS
 
 
 def test_an_error_of_an_argument_that_is_one_comes_after_others() -> None:

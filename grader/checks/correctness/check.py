@@ -123,10 +123,15 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
     frequent pattern, of equally frequent ones the strongest, and of such cases the smallest.
     """
     named = [case for case in cases if verdict.judged and names_cause(case.pattern)]
-    # What explains one case of many explains it by chance.
+    # Along an axis of one element several mistakes are one.
     wrong = [case for case in cases if case.mismatched >= _TELLING]
     alone = Counter(alike(case.pattern) for case in named)
-    named = [c for c in named if alone[alike(c.pattern)] > 1 or len(wrong) <= _MOST_ALONE]
+    few = len(wrong) <= _MOST_ALONE
+    named = [
+        case
+        for case in named
+        if few or alone[alike(case.pattern)] > 1 or 1 not in case.sizes.values()
+    ]
     gravest = named or [case for case in cases if case.verdict is verdict]
     # Of a single element, the last one is all; larger cases say more.
     gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
@@ -137,7 +142,7 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
             -often[_kind(case)],
             _rank(case),
             # Triton compiles an argument of 1 as a constant: its errors are others.
-            verdict is Verdict.COMPILE_ERROR and 1 in case.sizes.values(),
+            list(case.sizes.values()).count(1) if verdict is Verdict.COMPILE_ERROR else 0,
             case.elements,
         ),
         default=None,
