@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.assignment.model import Tolerance
-from grader.judge import row_scale
+from grader.judge import formula_hypothesis, misplaced, row_scale
 from grader.judge.compare import Comparison, accepts
 
 
@@ -197,7 +197,14 @@ def _scaled(given: PatternInput) -> str | None:
     if factor in (0.0, 1.0) or not bool(((ratios - factor).abs() <= spread).all()):
         return None
     digits = 4 if abs(factor - 1.0) > 1e-3 else 7
-    return f"every element is {factor:.{digits}g} times the expected value"
+    why = ""
+    for name, size in given.sizes.items():
+        for words, number in ((f"`{name}`", float(size)), (f"the root of `{name}`", size**0.5)):
+            if number >= 3 and abs(factor / number - 1) < 1e-4:
+                why = why or f": it is multiplied by {words}"
+            if number >= 3 and abs(factor * number - 1) < 1e-4:
+                why = why or f": it is divided by {words}"
+    return f"every element is {factor:.{digits}g} times the expected value{why}"
 
 
 def _transposed(given: PatternInput) -> str | None:
@@ -393,7 +400,50 @@ def _row_scale(given: PatternInput) -> str | None:
     factors = _row_factors(given)
     if factors is None:
         return None
-    return row_scale.explain(factors, tuple(given.comparison.expected.shape), given.inputs)
+    shape = tuple(given.comparison.expected.shape)
+    return row_scale.explain(factors, shape, given.inputs, given.sizes)
+
+
+def _within_rows(given: PatternInput) -> str | None:
+    """Recognise threads that divide by a sum of their own."""
+    comparison = given.comparison
+    width = comparison.expected.shape[-1] if comparison.expected.dim() else 1
+    if width < _LEAST or comparison.expected.numel() > 2**16:
+        return None
+    actual = comparison.actual.double().view(-1, width)
+    expected = comparison.expected.double().view(-1, width)
+    if not bool(torch.isfinite(actual).all()):
+        return None
+    factors = torch.where(expected.abs() > 1e-6, actual / expected, torch.nan)
+    return row_scale.explain_within(factors, given.inputs, given.sizes)
+
+
+def _formula(given: PatternInput) -> str | None:
+    """Recognise another formula of an input."""
+    arguments = given.comparison, given.inputs, given.tolerance
+    return formula_hypothesis.same_formula(*arguments) or formula_hypothesis.scaled_exponent(
+        *arguments
+    )
+
+
+def _added(given: PatternInput) -> str | None:
+    """Recognise what is added to the result, or to an input before it is scaled."""
+    return formula_hypothesis.added(
+        given.comparison, given.inputs, given.tolerance
+    ) or formula_hypothesis.row_offset(given.comparison, given.inputs)
+
+
+def _range_of_input(given: PatternInput) -> str | None:
+    return formula_hypothesis.wrong_range(given.comparison, given.inputs)
+
+
+def _other_type(given: PatternInput) -> str | None:
+    return formula_hypothesis.reinterpreted(given.comparison)
+
+
+def _misplaced(given: PatternInput) -> str | None:
+    """Recognise right values in wrong places, by a rule for the places."""
+    return misplaced.explain(given.comparison, given.tolerance)
 
 
 def _other_inputs(given: PatternInput) -> str | None:
@@ -495,6 +545,7 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _torn,
     _added_to_output,
     _never_written,
+    _range_of_input,
     _not_a_number,
     _constant,
     _negated,
@@ -504,11 +555,16 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _tiles_misplaced,
     _gathered,
     _equals_input,
+    _other_type,
     _factor,
     _other_inputs,
     _row_scale,
+    _formula,
+    _added,
+    _within_rows,
     _scaled,
     _row_factor,
+    _misplaced,
     _moved,
     _whole_numbers,
     _rounded,

@@ -49,6 +49,7 @@ _MOST_REPEATS = 16  # of one launch, if a call's time is not enough: no sizes of
 
 
 # What is counted of a kernel's launches.
+_MOST_GRIDS_TOLD = 4  # of a call
 _COUNTED = ("launches", "programs", "operations", "loaded_bytes", "stored_bytes")
 # What a message of another form ends in.
 _MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
@@ -258,6 +259,9 @@ class Executor:
             return {"wrote": []}, []
         repeated = hash(repr((launch["ir"], launch["grid"], launch["arguments"])))
         self._repeats[repeated] += 1
+        self._launches += 1
+        if self._launches <= _MOST_GRIDS_TOLD:
+            worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z])
         number = self._tell_launch(launch, module)
         if self._recording is not None:
             if number is None:
