@@ -26,7 +26,7 @@ def sentence(name: str, sizes: dict[str, int | float], kernel: Callable[..., Val
     data = oracle.data(case, Language.CUDA)
     (output,) = data.expected
     actual = kernel(*(value.double() for value in data.inputs.values())).float()
-    tolerance = assignment.tolerance(case, Language.CUDA)
+    tolerance = assignment.tolerance(case, Language.CUDA, output)
     comparison = compare(output, actual, data.expected[output], tolerance)
     return explain(oracle, assignment.signature, case, data, comparison, tolerance)
 
