@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.judge import formula_hypothesis, misplaced, row_scale
 from grader.judge.compare import Comparison, accepts
 
@@ -333,6 +333,19 @@ def _moved(given: PatternInput) -> str | None:
     return None
 
 
+def _signed_zeros(given: PatternInput) -> str | None:
+    """Recognise zeros of the other sign, which only an exact comparison tells apart."""
+    actual, expected = given.wrong_pairs
+    if not bool((actual == expected).all()):
+        return None
+    # The bits differ, and the numbers are equal: NaN is equal to nothing.
+    negative = int(torch.signbit(actual).sum())
+    if negative in (0, actual.numel()):
+        got, wanted = ("-0", "+0") if negative else ("+0", "-0")
+        return f"zeros have the wrong sign: {got} where {wanted} is expected, bit for bit"
+    return "zeros have the wrong sign: +0 where -0 is expected and -0 where +0 is, bit for bit"
+
+
 def _whole_numbers(given: PatternInput) -> str | None:
     """Recognise a conversion to an integer on the way."""
     actual, expected = given.wrong_pairs
@@ -541,6 +554,7 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
 
 
 _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
+    _signed_zeros,
     _row_stride,
     _torn,
     _added_to_output,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import Comparison, accepts
 
 _LEAST = 8  # wrong elements; fewer agree with a formula by chance

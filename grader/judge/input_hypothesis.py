@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from grader.assignment.cases import Case
-from grader.assignment.model import Tolerance
 from grader.assignment.signature import Signature
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import Comparison, accepts
 from grader.judge.oracle import CaseData, Oracle
 

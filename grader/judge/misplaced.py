@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import Comparison, allowed
 
 _LEAST = 8  # wrong elements; fewer follow a rule by chance

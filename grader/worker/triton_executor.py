@@ -259,8 +259,7 @@ class Executor:
             return {"wrote": []}, []
         repeated = hash(repr((launch["ir"], launch["grid"], launch["arguments"])))
         self._repeats[repeated] += 1
-        self._launches += 1
-        if self._launches <= _MOST_GRIDS_TOLD:
+        if self._repeats.total() <= _MOST_GRIDS_TOLD:
             worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z])
         number = self._tell_launch(launch, module)
         if self._recording is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.judge import formula_hypothesis
 from grader.judge.compare import Comparison, compare
 

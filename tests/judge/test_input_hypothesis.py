@@ -34,7 +34,7 @@ def sentence(
     (output,) = data.expected
     actual = kernel(*(value.double() for value in data.inputs.values()))
     actual = actual.to(next(iter(data.inputs.values())).dtype)
-    tolerance = assignment.tolerance(case, language)
+    tolerance = assignment.tolerance(case, language, output)
     comparison = compare(output, actual, data.expected[output], tolerance)
     return explain(oracle, assignment.signature, case, data, comparison, tolerance)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare
 from grader.judge.misplaced import explain
 

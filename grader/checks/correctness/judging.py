@@ -281,22 +281,32 @@ class _CaseRun:
             return _result(self._case, failure)
         comparisons = self._case_run.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
+        doubtful = [wrong] if wrong else [c for c in comparisons if c.within_fraction]
         elements = sum(c.wrong.numel() for c in comparisons)
         if self._session.has_other_processes:
             time.sleep(_LEFTOVER_PROCESS_S)
         written_late = self._written_late(buffers, snapshots)
         if written_late is not None:
             return _result(self._case, written_late)
-        if wrong is None:
-            right = _result(self._case, Diagnosis(Verdict.ACCEPTED, "right"))
+        if wrong and wrong.refusal:
+            refused = _result(self._case, Diagnosis(Verdict.WRONG_ANSWER, wrong.refusal))
+            return replace(refused, elements=elements)
+        for wrong in doubtful:
+            unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
+            # What is never written is wrong, whatever fraction of the elements may be.
+            missing = wrong.wrong & (unwritten == wrong.actual.element_size())
+            if not wrong.accepted or bool(missing.any()):
+                break
+        else:
+            message = "; ".join(map(_within_fraction, doubtful))
+            right = _result(self._case, Diagnosis(Verdict.ACCEPTED, message or "right"))
             return replace(right, elements=elements)
-        unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
         again, poison = self._again or (None, None)
         given = PatternInput(
             comparison=wrong,
             inputs=self._data.inputs,
             unwritten_bytes=unwritten,
-            tolerance=self._case_run.tolerance,
+            tolerance=self._case_run.tolerances[wrong.output],
             again=again,
             poison=poison,
             sizes=self._case.sizes,
@@ -307,6 +317,8 @@ class _CaseRun:
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
         message = f"{mismatched} of {elements} elements{of} {verb} wrong"
+        if wrong.wrong_allowed and not wrong.accepted:
+            message += f", {wrong.wrong_allowed} may be"
         if pattern and re.search("never written|nothing was ever written", pattern):
             pattern += self._launched_words(wrong.wrong.shape)
         if pattern:
@@ -400,7 +412,9 @@ class _CaseRun:
                 poisons = self._case_run.poisons[wrong.output]
                 unwritten = count_unwritten_bytes(one, other, poisons)
                 like = one.double() if one.dtype.is_floating_point else one.long()
-                same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
+                same = accepts(other, like, self._case_run.tolerances[wrong.output]) | (
+                    unwritten > 0
+                )
                 self._nondeterministic = not bool(same.all())
                 poison = torch.full((other.element_size(),), poisons[1], dtype=torch.uint8)
                 self._again = other, poison.view(other.dtype)
@@ -409,10 +423,19 @@ class _CaseRun:
     def _as_with_other_inputs(self, wrong: Comparison) -> str | None:
         if self._oracle is None:
             return None
-        signature, tolerance = self._setup.assignment.signature, self._case_run.tolerance
+        signature = self._setup.assignment.signature
+        tolerance = self._case_run.tolerances[wrong.output]
         return input_hypothesis.explain(
             self._oracle, signature, self._case, self._data, wrong, tolerance
         )
+
+
+def _within_fraction(comparison: Comparison) -> str:
+    """Return how many elements of a right output are wrong, and how many may be."""
+    return (
+        f"right: {comparison.mismatched} of {comparison.wrong.numel()} elements of "
+        f"`{comparison.output}` are outside the tolerance, {comparison.wrong_allowed} may be"
+    )
 
 
 def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:
