@@ -6,8 +6,9 @@ that awards points needs other proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, read_counters
 from grader.emulation.cuda_cpp.findings import (
@@ -75,7 +76,13 @@ def read_report(text: str, *, locate: Locate, sources: Mapping[str, str]) -> Rep
 
     `sources` maps the student's file names to the rewritten texts that were compiled.
     """
-    records = read_records(text)
+    return report_of(read_records(text), locate=locate, sources=sources)
+
+
+def report_of(
+    records: Sequence[Mapping[str, Any]], *, locate: Locate, sources: Mapping[str, str]
+) -> Report:
+    """Return the report that these records are; each has a name in `record`."""
     places = locate(program_counters(records))
     summaries = [record for record in records if record["record"] == "summary"]
     return Report(
