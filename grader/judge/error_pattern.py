@@ -69,7 +69,7 @@ def describe(given: PatternInput) -> str | None:
 
 NOTHING_WRITTEN = "nothing was ever written"
 _LEAST = 8  # wrong elements: fewer fit a pattern of their values by chance
-_SEARCHED = 8  # elements that decide whether a search for all is worth it
+_SEARCHED = 8  # elements, or rows, that decide whether it is worth to look at all
 
 
 def _added_to_output(given: PatternInput) -> str | None:
