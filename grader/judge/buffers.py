@@ -45,6 +45,15 @@ def _generator(device: torch.device) -> torch.Generator:
     return torch.Generator(device).manual_seed(secrets.randbits(63))
 
 
+@functools.cache
+def _cpu_generator() -> np.random.Generator:
+    """Return this process's source of secret bytes on the CPU, faster than the kernel's.
+
+    A worker sees its own guards anyway: they must only have no pattern that an overrun copies.
+    """
+    return np.random.default_rng(secrets.randbits(128))
+
+
 def _same(first: torch.Tensor, second: torch.Tensor) -> bool:
     if first.is_cuda:
         return torch.equal(first, second)
@@ -105,7 +114,10 @@ class Buffer:
             else:
                 # With numpy: torch distributes 64 KiB over threads, and on a busy machine waits
                 # some 20 ms for a thread that is not scheduled.
-                secret = np.frombuffer(bytearray(os.urandom(view.numel())), dtype=np.uint8)
+                words = _cpu_generator().integers(
+                    0, 1 << 64, -(-view.numel() // 8), dtype=np.uint64
+                )
+                secret = words.view(np.uint8)[: view.numel()]
                 np.copyto(view.numpy(), secret)
                 guards.append(torch.from_numpy(secret))
         self._guards = guards[0], guards[1]

@@ -15,7 +15,7 @@ import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge import formula_hypothesis, misplaced, row_scale
-from grader.judge.compare import Comparison, accepts
+from grader.judge.compare import Comparison, accepts, accepts_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def describe(given: PatternInput) -> str | None:
 
 NOTHING_WRITTEN = "nothing was ever written"
 _LEAST = 8  # wrong elements: fewer fit a pattern of their values by chance
-_SEARCHED = 8  # elements that decide whether a search for all is worth it
+_SEARCHED = 8  # elements, or rows, that decide whether it is worth to look at all
 
 
 def _added_to_output(given: PatternInput) -> str | None:
@@ -154,9 +154,9 @@ def _factor(given: PatternInput) -> str | None:
         row = value.dim() == 1 and expected.dim() == 2 and value.numel() == expected.shape[1]
         if not (whole or row) or not value.is_floating_point():
             continue
-        if bool(accepts(actual * value.double(), expected, loose).all()):
+        if accepts_all(actual * value.double(), expected, loose):
             return f"the factor `{name}` is missing in every element"
-        if bool(accepts(actual, expected * value.double(), loose).all()):
+        if accepts_all(actual, expected * value.double(), loose):
             return f"`{name}` is a factor once too often in every element"
     return None
 
@@ -169,14 +169,14 @@ def _shifted(given: PatternInput) -> str | None:
     for offset, direction in ((1, "forward"), (-1, "back")):
         moved = torch.roll(expected, offset)
         inner = slice(1, None) if offset == 1 else slice(None, -1)
-        if bool(accepts(actual[inner], moved[inner], given.tolerance).all()):
+        if accepts_all(actual[inner], moved[inner], given.tolerance):
             return f"every value is one element too far {direction} (off by one)"
     return None
 
 
 def _negated(given: PatternInput) -> str | None:
     actual, expected = given.comparison.actual, given.comparison.expected
-    if expected.dtype.is_floating_point and bool(accepts(actual, -expected, given.tolerance).all()):
+    if expected.dtype.is_floating_point and accepts_all(actual, -expected, given.tolerance):
         return "every element has the wrong sign"
     return None
 
@@ -191,6 +191,9 @@ def _scaled(given: PatternInput) -> str | None:
     if int(usable.sum()) < 4:
         return None
     ratios = actual[usable] / expected[usable]
+    some = ratios[:: ratios.numel() // _SEARCHED + 1]
+    if float(some.max() - some.min()) > 4e-3 * float(some.abs().max()):
+        return None  # more than twice the spread below; the median of a million takes long
     factor = float(ratios.median())
     # Near 1 the spread must be small, so that mostly right elements do not look like a factor.
     spread = min(1e-3 * abs(factor), 0.2 * abs(factor - 1.0))
@@ -212,7 +215,7 @@ def _transposed(given: PatternInput) -> str | None:
     if expected.dim() != 2 or expected.numel() < 4:
         return None
     transposed = expected.t().contiguous().view(expected.shape)
-    if bool(accepts(actual, transposed, given.tolerance).all()):
+    if accepts_all(actual, transposed, given.tolerance):
         return "the result is transposed: rows and columns are swapped"
     return None
 
@@ -229,7 +232,7 @@ def _tile_transposed(given: PatternInput) -> str | None:
         whole = (slice(down * side), slice(across * side))
         tiles = (down, side, across, side)
         transposed = expected[whole].reshape(tiles).transpose(1, 3)
-        if bool(accepts(actual[whole].reshape(tiles), transposed, given.tolerance).all()):
+        if accepts_all(actual[whole].reshape(tiles), transposed, given.tolerance):
             return (
                 f"the tile is not turned: within each {side}×{side} tile, rows and columns are "
                 "swapped"
@@ -249,7 +252,7 @@ def _tiles_misplaced(given: PatternInput) -> str | None:
         whole = (slice(number * side), slice(number * side))
         tiles = (number, side, number, side)
         moved = expected[whole].reshape(tiles).transpose(0, 2)
-        if bool(accepts(actual[whole].reshape(tiles), moved, given.tolerance).all()):
+        if accepts_all(actual[whole].reshape(tiles), moved, given.tolerance):
             return (
                 f"each {side}×{side} tile is right in itself, but stored in the place of another: "
                 "tile row and tile column are swapped"
@@ -320,7 +323,7 @@ def _moved(given: PatternInput) -> str | None:
         orders["every row is one row too far up"] = expected.roll(-1, 0)
     orders["elements come in reverse order"] = expected.flatten().flip(0).view(expected.shape)
     for sentence, moved in orders.items():
-        if bool(accepts(actual, moved, given.tolerance).all()):
+        if accepts_all(actual, moved, given.tolerance):
             return sentence
     wide = actual.double()
     # Sorting a million elements takes long: compare the largest and the smallest first.
@@ -328,7 +331,7 @@ def _moved(given: PatternInput) -> str | None:
         if not bool(accepts(extreme(wide).to(actual.dtype), extreme(expected), given.tolerance)):
             return None
     ordered = wide.flatten().sort().values.to(actual.dtype)
-    if bool(accepts(ordered, expected.flatten().sort().values, given.tolerance).all()):
+    if accepts_all(ordered, expected.flatten().sort().values, given.tolerance):
         return "the values are right, but in the wrong places"
     return None
 
@@ -400,12 +403,22 @@ def _row_factors(given: PatternInput) -> torch.Tensor | None:
         return None
     actual = comparison.actual.double().view(-1, width)
     expected = comparison.expected.double().view(-1, width)
+    few = slice(None, None, actual.shape[0] // _SEARCHED + 1)
+    if _one_factor_each(actual[few], expected[few]) is None:
+        return None
+    factors = _one_factor_each(actual, expected)
+    enough = int((expected.abs() > 1e-6).sum()) >= _LEAST
+    return factors if enough else None
+
+
+def _one_factor_each(actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor | None:
+    """Return the factor of each row, None if a row has no single one."""
     usable = expected.abs() > 1e-6
     ratios = torch.where(usable, actual / expected, torch.nan)
     factors = ratios.nanmedian(dim=1, keepdim=True).values
     near = (ratios - factors).abs() <= 1e-3 * factors.abs()
-    enough = int(usable.sum()) >= _LEAST and bool(usable.any(dim=1).all())
-    return factors.flatten() if enough and bool((~usable | near).all()) else None
+    known = bool(usable.any(dim=1).all())
+    return factors.flatten() if known and bool((~usable | near).all()) else None
 
 
 def _row_scale(given: PatternInput) -> str | None:

@@ -17,7 +17,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
-from grader.judge.compare import Comparison, accepts
+from grader.judge.compare import Comparison, accepts, accepts_all
 from grader.judge.oracle import CaseData, Oracle
 
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
@@ -59,7 +59,7 @@ def explain(
         other = outcome(changed)
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
-        agrees = bool(accepts(comparison.actual, other, loose).all())
+        agrees = accepts_all(comparison.actual, other, loose)
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
             if not changed.keys() <= scalars:

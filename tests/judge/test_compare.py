@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from grader.assignment.tolerance import Tolerance
-from grader.judge.compare import accepts, compare, poison_bytes
+from grader.judge.compare import accepts, accepts_all, compare, poison_bytes
 
 NAN, INF = math.nan, math.inf
 CLOSE = Tolerance(atol=0.1, rtol=0.01)
@@ -47,6 +47,17 @@ def test_one_element(actual: float, expected: float, tolerance: Tolerance, accep
     got = torch.tensor([actual], dtype=torch.float32)
     wanted = torch.tensor([expected], dtype=torch.float64)
     assert accepts(got, wanted, tolerance).tolist() == [accepted]
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (3, 5), (1000,), (100, 7)])
+def test_all_elements_are_compared_if_some_agree(shape: tuple[int, ...]) -> None:
+    expected = torch.linspace(1, 2, math.prod(shape), dtype=torch.float64).view(shape)
+    tolerance = Tolerance(atol=0.0, rtol=1e-5)
+    assert accepts_all(expected.float(), expected, tolerance)
+    for place in range(math.prod(shape)):
+        actual = expected.float()
+        actual.view(-1)[place] = torch.nan
+        assert not accepts_all(actual, expected, tolerance)
 
 
 def test_integers_are_exact() -> None:

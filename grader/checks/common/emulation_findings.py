@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from grader.build.artifact import Built
 from grader.checks.common.findings import hint
 from grader.checks.common.source_lines import locator
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
-from grader.emulation.cuda_cpp.report import Report, read_report
+from grader.emulation.cuda_cpp.report import Report, report_of
 from grader.report.evidence import Finding
 from grader.text.hints import hints
 
@@ -44,10 +43,10 @@ def read_emulation(
     records: Sequence[Mapping[str, Any]], built: Built, text: str, *, wrong: bool = False
 ) -> Report:
     """Return the emulation's own form of the report; call it in `untrusted_records`."""
-    lines = "\n".join(json.dumps(record) for record in records)
+    named = [record for record in records if isinstance(record.get("record"), str)]
     sources = {PurePath(built.file).name: text}
     locate = locator(built.path, built.file)
-    return read_report(lines, locate=locate, sources=sources, wrong=wrong)
+    return report_of(named, locate=locate, sources=sources, wrong=wrong)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from grader.vocabulary import Memory, Visibility
 
 _TAMPERED = "the submission wrote into the memory checker's report"
 _NO_ACCESS = "no kernel accessed any memory in this run"
-_SCHEDULES = ("schedule=forward writers=1", "schedule=random seed=1")
+_SCHEDULES = ("schedule=forward count=0 writers=1", "schedule=random count=0 seed=1")
 
 
 # Builds a second time, with marks on local variables; the setup and the text, None if impossible.

@@ -39,7 +39,9 @@ def find_host_work(setup: RunSetup, text: str, case: Prepared) -> BrokenRule | N
     if any(array.memory is Memory.HOST for array in arrays):
         return None  # copies are the task
     limits = setup.assignment.limits
-    with Session(setup.built, limits, None, host_settings="", budget=setup.budget) as session:
+    with Session(
+        setup.built, limits, None, host_settings="count=0", budget=setup.budget
+    ) as session:
         outcome = run_under_tool(setup, session, [case], limits)
     if outcome.failure is not None or outcome.wrong:
         return None

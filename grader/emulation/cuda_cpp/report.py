@@ -6,8 +6,9 @@ that awards points needs other proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, read_counters
 from grader.emulation.cuda_cpp.findings import (
@@ -70,14 +71,23 @@ class Report:
         return tuple(finding for finding in self.findings if finding.severity == "warning")
 
 
-def read_report(
-    text: str, *, locate: Locate, sources: Mapping[str, str], wrong: bool = False
-) -> Report:
-    """Return the report of one run; `wrong` is known of its results.
+def read_report(text: str, *, locate: Locate, sources: Mapping[str, str]) -> Report:
+    """Return the report of one run; see `report_of`."""
+    return report_of(read_records(text), locate=locate, sources=sources)
 
-    `sources` maps the student's file names to the rewritten texts that were compiled.
+
+def report_of(
+    records: Sequence[Mapping[str, Any]],
+    *,
+    locate: Locate,
+    sources: Mapping[str, str],
+    wrong: bool = False,
+) -> Report:
+    """Return the report that these records are; each has a name in `record`.
+
+    `sources` maps the student's file names to the rewritten texts that were compiled. With `wrong`,
+    the results of the run are known to be wrong.
     """
-    records = read_records(text)
     places = locate(program_counters(records))
     summaries = [record for record in records if record["record"] == "summary"]
     return Report(
