@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from grader.assignment.tolerance import Tolerances
 from grader.vocabulary import Device, Language, Visibility
 
 DEFAULT_VALUES = "random"  # the `values` of a case if the spec gives none
@@ -33,7 +34,8 @@ class Case:
     """One concrete input for correctness, as the oracle receives it.
 
     `seed` seeds only the generator of its data. With `memory`, the case also runs under
-    the memory tools. With `exact`, outputs are compared bit by bit, without tolerance.
+    the memory tools. With `exact`, outputs are compared bit by bit, without tolerance;
+    `tolerances` replace those of the assignment.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Case:
     seed: int
     memory: bool = False
     exact: bool = False
+    tolerances: Tolerances = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class CaseTemplate:
     values: str = DEFAULT_VALUES
     memory: bool = False
     exact: bool = False
+    tolerances: Tolerances = field(default_factory=dict)
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
@@ -79,6 +83,7 @@ class CaseTemplate:
             seed=seed,
             memory=self.memory,
             exact=self.exact,
+            tolerances=self.tolerances,
         )
 
 

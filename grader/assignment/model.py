@@ -13,6 +13,7 @@ from grader.assignment.cases import DEFAULT_VALUES, Case, CaseTemplate, derived_
 from grader.assignment.counter_bounds import CounterBounds
 from grader.assignment.expression import Expression
 from grader.assignment.signature import Signature
+from grader.assignment.tolerance import Tolerance, Tolerances
 from grader.gpu.models import most_specific
 from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Device, Language, Visibility
@@ -21,19 +22,6 @@ ORACLE_FILE = "oracle.py"
 PROGRAM_FILE = "main.cu"  # the student's own program around the kernel
 PROGRAM_NAME = "main"  # in the report and on the command line
 PROGRAM_TITLE = "Your own program"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tolerance:
-    """Accept an element iff |actual - expected| <= atol + rtol * |expected|.
-
-    With `exact`, accept only the same bits. `judge.compare` applies the tolerance; NaN is
-    accepted only where NaN is expected.
-    """
-
-    atol: float = 0.0
-    rtol: float = 0.0
-    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +116,8 @@ class Assignment:
 
     `program` is the student's main.cu, graded like a kernel with a single check;
     None if the assignment asks for no program. `hidden_elsewhere` is the number of hidden cases
-    that this copy of the spec leaves out: the course's own grader has them.
+    that this copy of the spec leaves out: the course's own grader has them. `tolerances` hold for
+    outputs without an entry in `output_tolerances`.
     """
 
     name: str
@@ -137,6 +126,7 @@ class Assignment:
     signature: Signature
     kernels: tuple[Kernel, ...]
     tolerances: Mapping[Language, Tolerance]
+    output_tolerances: Tolerances = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     cases: tuple[CaseTemplate, ...]
     benchmarks: tuple[Benchmark, ...] = ()
@@ -169,9 +159,12 @@ class Assignment:
         """The file with `inputs`, `expected` and `baseline`."""
         return self.folder / ORACLE_FILE
 
-    def tolerance(self, case: Case, language: Language) -> Tolerance:
-        """Return the tolerance for the outputs of `case`."""
-        return Tolerance(exact=True) if case.exact else self.tolerances[language]
+    def tolerance(self, case: Case | CaseTemplate, language: Language, output: str) -> Tolerance:
+        """Return the tolerance for an output of `case`."""
+        if case.exact:
+            return Tolerance(exact=True)
+        by_output = (case.tolerances or self.output_tolerances).get(language, {})
+        return by_output.get(output, self.tolerances[language])
 
     def draw_cases(
         self, device: Device, language: Language, *, public_seed: int, secret_seed: int

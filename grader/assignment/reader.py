@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,11 @@ from grader.assignment.model import (
     Limits,
     Rules,
     Tiers,
-    Tolerance,
 )
 from grader.assignment.problem import spec_error
 from grader.assignment.schema import schema_problems
 from grader.assignment.signature import Signature
+from grader.assignment.tolerance import general_tolerance, tolerances
 from grader.assignment.validate import meaning_problems
 from grader.errors import SpecError, not_utf8
 from grader.timing.decision import Scale, Tier
@@ -122,15 +122,20 @@ def _toml_tip(message: str, line: str) -> str | None:
 
 
 def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
+    signature, tolerance = Signature.of(data["signature"]), data["tolerance"]
+    outputs = [output.name for output in signature.outputs]
     return Assignment(
         name=data["name"],
         title=data["title"],
         folder=folder.resolve(),
-        signature=Signature.of(data["signature"]),
+        signature=signature,
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
-        tolerances={language: _tolerance(data["tolerance"], language) for language in Language},
+        tolerances={language: general_tolerance(tolerance, language) for language in Language},
+        output_tolerances=tolerances([tolerance], outputs),
         limits=Limits(**data.get("limits", {})),
-        cases=tuple(template for case in data["cases"] for template in _templates(case)),
+        cases=tuple(
+            template for case in data["cases"] for template in _templates(case, tolerance, outputs)
+        ),
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
         program=_program(data["program"]) if "program" in data else None,
         hidden_elsewhere=data.get("hidden_cases", 0),
@@ -209,23 +214,18 @@ def _program(data: Mapping[str, Any]) -> Kernel:
     )
 
 
-def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:
-    """Return the tolerance of a language; its own bounds override the general ones."""
-    special = data.get(language.value, {})
-    if "exact" in special or ("exact" in data and not special):
-        return Tolerance(exact=True)
-    bounds = {**data, **special}
-    return Tolerance(atol=float(bounds.get("atol", 0)), rtol=float(bounds.get("rtol", 0)))
-
-
-def _templates(data: Mapping[str, Any]) -> Iterator[CaseTemplate]:
+def _templates(
+    data: Mapping[str, Any], general: Mapping[str, Any], outputs: Sequence[str]
+) -> Iterator[CaseTemplate]:
     """Yield one template per position of the case's lists, else `count` equal ones."""
+    own = tolerances([general, data["tolerance"]], outputs) if "tolerance" in data else {}
     for sizes in list(case_sizes(data["sizes"])) * data.get("count", 1):
         yield CaseTemplate(
             sizes=sizes,
             values=data.get("values", DEFAULT_VALUES),
             memory=data.get("memory", False),
             exact=data.get("exact", False),
+            tolerances=own,
             visibility=Visibility(data.get("visibility", "visible")),
             devices=frozenset(map(Device, data.get("devices", Device))),
             languages=frozenset(map(Language, data.get("languages", Language))),

@@ -1,7 +1,7 @@
-"""Rules beyond the JSON Schema: signature, kernels, tolerance, oracle.
+"""Rules beyond the JSON Schema: signature, kernels, oracle.
 
 Every rule takes data that the schema accepted, yields problems, and never raises.
-`validate_cases`, `validate_timing` and `counter_bounds` have the other rules.
+`validate_cases`, `validate_timing`, `tolerance` and `counter_bounds` have the other rules.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
 from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
 from grader.assignment.problem import Problem
 from grader.assignment.signature import ElementType, Signature
+from grader.assignment.tolerance import tolerance_problems
 from grader.assignment.toml_locations import KeyPath
 from grader.assignment.validate_cases import case_problems, scalar_problem, used_languages
 from grader.assignment.validate_timing import timing_problems
@@ -30,10 +31,11 @@ ORACLE_FUNCTIONS = {
     "baseline": ("inputs", "outputs"),
 }
 
-# Optional functions: cheaper ways to prepare and check timed calls.
+# Optional functions: cheaper ways to prepare and check timed calls, and a comparison of its own.
 ORACLE_HOOKS = {
     "refresh": ("inputs", "generator"),
     "verify": ("inputs", "outputs", "generator"),
+    "accept": ("inputs", "outputs"),
 }
 
 
@@ -47,10 +49,10 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
     wrong = [*_signature_problems(data), *_type_problems(data)]
     yield from wrong
     yield from _kernel_problems(data["kernels"])
-    yield from _tolerance_problems(data)
-    if not wrong:
-        # Sizes can be checked only against a valid signature.
-        signature = Signature.of(data["signature"])
+    # Sizes and outputs can be checked only against a valid signature.
+    signature = None if wrong else Signature.of(data["signature"])
+    yield from tolerance_problems(data, signature, used_languages(data))
+    if signature is not None:
         yield from _program_problems(data, signature)
         yield from case_problems(data, signature)
         yield from timing_problems(data, signature)
@@ -180,22 +182,6 @@ def _program_problems(data: Mapping[str, Any], signature: Signature) -> Iterator
                 ("program",),
                 f"cannot know the size of `{output.name}`: `{name}` is no argument; "
                 "make it one, or remove the table",
-            )
-
-
-def _tolerance_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    tolerance = data["tolerance"]
-    bounds = {"exact", "atol", "rtol"}
-    for at, table in (
-        (("tolerance",), tolerance),
-        *((("tolerance", word.value), tolerance[word]) for word in Language if word in tolerance),
-    ):
-        if "exact" in table and ("atol" in table or "rtol" in table):
-            yield Problem((*at, "exact"), "excludes atol and rtol: remove it, or them")
-    for language in sorted(used_languages(data)):
-        if not bounds & set(tolerance) and language not in tolerance:
-            yield Problem(
-                ("tolerance", language), "is missing: a kernel has a file in this language"
             )
 
 

@@ -43,7 +43,9 @@ _ADVICE = {
     r"variably modified type|must have a constant value|size of the array.* must be a constant":
         "an array's size must be a constant: `constexpr int TILE = 32;`, or `extern __shared__`",
     r"(?:used|be used) uninitialized":
-        "give the variable a value where it is declared, such as `float sum = 0.0f;`",
+        "give it a value first: `float sum = 0.0f;`, or for a pointer cudaMalloc(&pointer, bytes)",
+    r"comparison .* is always (?:true|false)":
+        "an unsigned number is never below 0: declare it `int`",
     r"to binary [‘']operator<<|expected an expression.*>>>|no operator \"<<\"":
         "a launch has three brackets on each side: `kernel<<<blocks, threads>>>(arguments)`",
     r"conflicting declaration of C function|more than one instance of overloaded":
@@ -57,7 +59,7 @@ _ADVICE = {
     r"expected .*[‘'\"];[’'\"]|expected .*[‘'\"][)}][’'\"]":
         "a semicolon or bracket is missing, here or at the end of the line before",
     r"was not declared in this scope|is undefined$|does not name a type":
-        "is the name misspelt, or used before it is declared?",
+        "is the name misspelt, used before it is declared, or its block closed by a `}` too many?",
 }  # fmt: skip
 
 # What ptxas and the compilers say, in words for a reader who cannot see mangled names, set flags or
@@ -68,7 +70,10 @@ _TOO_MUCH_SHARED = re.compile(
 )
 _SHARED_ARRAY = re.compile(r"__shared__[^;=]*?(\w+)\s*\[")
 _FLAG = re.compile(r"\s*The experimental flag '[^']*' can be used to allow this\.")
-_WARNING_FLAG = re.compile(r"\s*\[-W[\w=+-]+\]$")
+_WARNING_FLAG = re.compile(r"\s*\[-(?:W[\w=+-]+|fpermissive)\]$")
+# The type that the emulation's rewriter gives a `__shared__` variable.
+_SHARED_TYPE = re.compile(r"[‘']grader_type_\w+(?P<by>&?)[’'] \{aka [‘'](?P<is>[^’']*)[’']\}")
+_OWN_NAME = re.compile(r"\bgrader_type_(?=\w)")
 _READ_ONLY = re.compile(r"assignment of read-only location [‘']\*\((?P<name>\w+) \+.*[’']$")
 
 _GCC = re.compile(
@@ -150,4 +155,5 @@ def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
         return f"{what}: {used:,} bytes of shared memory, {most:,} allowed", line
     if match := _READ_ONLY.match(text):
         return f"assignment of read-only location: `{match['name']}` is `const`", at
+    text = _OWN_NAME.sub("", _SHARED_TYPE.sub(r"‘\g<is>’", text))
     return _FLAG.sub("", _WARNING_FLAG.sub("", text)), at

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,14 +138,16 @@ def host_object_compiler(cxx: Tool) -> Compiler:
     return _compiler(cxx, Mode.FAST, "host-object", command)
 
 
-def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> Compiler:
+def host_program_compiler(
+    cxx: Tool, first: str, part: Path, part_key: str, linker_flags: Sequence[str]
+) -> Compiler:
     """Return the compiler of a program out of the file `first`, the source and the object `part`.
 
     `part_key` identifies the object's content.
     """
 
     def command(source: Path, include: Path, output: Path) -> list[str]:
-        return cuda_cpp.program_command(
+        program = cuda_cpp.program_command(
             compiler=str(cxx.path),
             mode=Mode.FAST,
             sources=(Path(first), source),
@@ -154,6 +156,7 @@ def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> C
             output=output,
             include_dirs=(include,),
         )
+        return [*program, *(f"-Wl,{flag}" for flag in linker_flags)]
 
     made = _compiler(cxx, Mode.FAST, "host-program", command)
     return replace(

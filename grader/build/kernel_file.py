@@ -93,15 +93,17 @@ def build_on_cpu(
         return missing_tool("g++", "CUDA C++ cannot run on this machine's CPU")
     nvcc = toolchain.find_nvcc()
     with Pool(1, thread_name_prefix="gate") as pool:
-        gate = pool.submit(compile_with, nvcc_gate(nvcc), source.text) if nvcc else None
+        front_ends = pool.submit(compile_with, nvcc_gate(nvcc), source.text) if nvcc else None
         prepared = prepare(source)
         emulated = prepared if isinstance(prepared, Rejected) else on_cpu(cxx, prepared)
-        decided = decide_with_nvcc(emulated, gate.result() if gate else None, source.path)
+        gate = front_ends.result() if front_ends else None
+    if nvcc is not None and isinstance(emulated, Rejected) and isinstance(gate, Built):
+        gate = compile_with(nvcc_gate(nvcc, links=True), source.text)
+    decided = decide_with_nvcc(emulated, gate, source.path)
     if not isinstance(decided, Built):
         return decided
-    by_nvcc = gate.result() if gate else None
-    decided = replace(decided, launch_limits=launch_limits(by_nvcc))
-    return _assembled(decided, by_nvcc, course_target().capability)
+    decided = replace(decided, launch_limits=launch_limits(gate))
+    return _assembled(decided, gate, course_target().capability)
 
 
 def _assembled(built: Built, by_nvcc: Built | Rejected | None, capability: int) -> Built:

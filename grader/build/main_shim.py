@@ -4,16 +4,18 @@
                        └─ afterwards: one element of an output, changed or not
 
 The kernel's file is compiled with its entry under another name, so that main.cu calls the entry of
-the shim. `include/grader_program.h` is the part that is the same for all assignments.
+the shim. `include/grader_program.h` is the part that is the same for all assignments. The linker
+leads the calls of the CUDA runtime to it, too.
 """
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 
 from grader.assignment.signature import Argument, Signature
 from grader.build.trampoline import plain_type
-from grader.vocabulary import Language, Memory
+from grader.vocabulary import Language, Memory, Role
 
 SHIM_HEADER = "grader_program.h"
 SHIM_FILE = "grader_shim.cpp"
@@ -42,20 +44,24 @@ extern "C" void grader_program_kernel({parameters});
 
 extern "C" {declaration}
 {{
+    switch (::grader_program::orders.output) {{
+{before}
+    }}
     ::grader_program_kernel({arguments});
     if (!::grader_program::called()) return;
     switch (::grader_program::orders.output) {{
-{outputs}
+{after}
     }}
 }}
 """
 
 _OUTPUT = """\
         case {number}:
-            ::grader_program::after_call<::grader_program::{kind}>(
-                {name}, {{{extents}}}, {on_host});
+            ::grader_program::{when}_call<::grader_program::{kind}>(
+                {name}, {{{extents}}}, {on_host}, {also_input});
             break;
 """
+_WRAPPED = re.compile(r"^GRADER_WRAP\((\w+)", re.M)
 
 # The runtime's headers come first, so that no name in them is renamed.
 _KERNEL = """\
@@ -85,11 +91,15 @@ def shim_source(signature: Signature) -> str:
         declaration=signature.c_declaration,
         parameters=_parameters(signature),
         arguments=", ".join(_argument(signature, argument) for argument in signature.arguments),
-        outputs="".join(
-            _output(signature, number, argument)
-            for number, argument in enumerate(signature.outputs)
-        ).rstrip("\n"),
+        before=_outputs(signature, "before"),
+        after=_outputs(signature, "after"),
     )
+
+
+def linker_flags() -> tuple[str, ...]:
+    """Return the linker's flags that lead calls of the CUDA runtime to the shim."""
+    names = ("grader_launch", *_WRAPPED.findall(shim_header()))
+    return tuple(f"--wrap={name}" for name in dict.fromkeys(names))
 
 
 def kernel_source(signature: Signature, file: str) -> str:
@@ -114,15 +124,26 @@ def _argument(signature: Signature, argument: Argument) -> str:
     return f"const_cast<{plain_type(signature, argument)}>({argument.name})"
 
 
-def _output(signature: Signature, number: int, argument: Argument) -> str:
+def _outputs(signature: Signature, when: str) -> str:
+    cases = (_output(signature, *one, when) for one in enumerate(signature.outputs))
+    return "".join(cases).rstrip("\n")
+
+
+def _output(signature: Signature, number: int, argument: Argument, when: str) -> str:
     assert argument.shape is not None
     sizes = {a.name: f"::grader_program::Size({a.name})" for a in signature.scalars}
     functions = {symbol: f"::grader_program::{name}" for symbol, name in _FUNCTIONS.items()}
     kind = signature.element_type(argument, Language.CUDA)
     return _OUTPUT.format(
         number=number,
+        when=when,
         kind="Real" if kind.is_float else "Whole",
         name=argument.name,
         extents=", ".join(extent.calls(sizes, functions) for extent in argument.shape),
-        on_host="true" if argument.memory is Memory.HOST else "false",
+        on_host=_truth(argument.memory is Memory.HOST),
+        also_input=_truth(argument.role is Role.INOUT),
     )
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"

@@ -7,6 +7,7 @@ own architecture, so that the first launch does not compile PTX. ptxas prints wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.build.compiler import Compiler
@@ -19,12 +20,16 @@ _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--thr
 _SAY_WHAT_IS_USED = "-Xptxas=-v"  # registers and shared memory of each kernel
 
 
-def nvcc_gate(nvcc: Tool) -> Compiler:
-    """Return the compiler that only tests whether nvcc accepts a file for the course's GPU."""
-    # Linked, too: the linkers' verdict on an object that g++'s linker refuses.
-    links = toolchain.nvcc_link_flags(nvcc)
+def nvcc_gate(nvcc: Tool, *, links: bool = False) -> Compiler:
+    """Return the compiler that only tests whether nvcc accepts a file for the course's GPU.
+
+    It prints what each kernel uses of that GPU (`grader.build.ptxas`). Without `links` it stops
+    before the host compiler and the linkers, which would take a quarter of its time and say nothing
+    new of a file that g++ has compiled and linked.
+    """
+    last = ("-shared", *toolchain.nvcc_link_flags(nvcc)) if links else ("-cuda",)
     target = f"-arch={course_target().name}"
-    flags = ("-std=c++17", "-shared", target, "-Xcompiler=-fPIC", _SAY_WHAT_IS_USED, *links)
+    flags = ("-std=c++17", target, "-Xcompiler=-fPIC", _SAY_WHAT_IS_USED, *last)
     return _compiler(nvcc, "nvcc-gate", flags)
 
 
@@ -41,13 +46,19 @@ def nvcc_object_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
 
 
 def nvcc_program_compiler(
-    nvcc: Tool, architecture: tuple[int, int], first: str, part: Path, part_key: str
+    nvcc: Tool,
+    architecture: tuple[int, int],
+    first: str,
+    part: Path,
+    part_key: str,
+    linker_flags: Sequence[str],
 ) -> Compiler:
     """Return the compiler of a program out of the file `first`, the source and the object `part`.
 
     `part_key` identifies the object's content.
     """
-    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc))
+    own = tuple(f"-Xlinker={flag}" for flag in linker_flags)
+    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc), *own)
     return _compiler(nvcc, "nvcc-program", flags, first=first, part=part, part_key=part_key)
 
 

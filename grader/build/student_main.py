@@ -139,12 +139,13 @@ def build_program(
     signature = assignment.signature
     text = kernel.text
     part_key = part.path.parent.name
+    flags = main_shim.linker_flags()
     if target.device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
         assert nvcc is not None  # it compiled `part`
         assert target.architecture is not None
         compiler = nvcc_program_compiler(
-            nvcc, target.architecture, main_shim.SHIM_FILE, part.path, part_key
+            nvcc, target.architecture, main_shim.SHIM_FILE, part.path, part_key, flags
         )
     else:
         cxx = toolchain.find_cxx()
@@ -153,7 +154,7 @@ def build_program(
         if isinstance(prepared, Rejected):
             return prepared
         text = prepared
-        compiler = host_program_compiler(cxx, main_shim.SHIM_FILE, part.path, part_key)
+        compiler = host_program_compiler(cxx, main_shim.SHIM_FILE, part.path, part_key, flags)
     file = PurePosixPath(kernel.path).name
     source = f"{main_shim.KERNEL_FILE}{compiler.suffix}"
     compiled = compile_sources(

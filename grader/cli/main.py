@@ -76,6 +76,13 @@ def cli() -> None:
     type=click.Path(),
     help="Write a page with figures for a browser here: a file, or a folder (FOLDER/).",
 )
+@click.option(
+    "--sarif",
+    "sarif_path",
+    type=click.Path(),
+    help="Write the findings for an editor or a code scanner here: a file, or a folder (FOLDER/).",
+)
+@click.option("--log", is_flag=True, help="Show progress as lines, also in a pipe.")
 def local(**arguments: Any) -> None:
     """Grade a submission on this machine.
 

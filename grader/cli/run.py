@@ -48,6 +48,12 @@ class _Program(click.Command):
     metavar="SECONDS",
     help="Stop the program after this time, and print what was found until then.",
 )
+@click.option(
+    "--sarif",
+    "sarif_path",
+    type=click.Path(dir_okay=False),
+    help="Also write the findings for an editor or a code scanner here.",
+)
 @click.pass_context
 def run(
     context: click.Context,
@@ -58,6 +64,7 @@ def run(
     unset_locals: bool,
     seed: int,
     timeout_s: float | None,
+    sarif_path: str | None,
 ) -> None:
     """Compile and run a CUDA C++ program with its own main, on the CPU.
 
@@ -85,5 +92,6 @@ def run(
     words += ["--locals"] if unset_locals else []
     words += [] if counters else ["--no-counters"]
     words += [] if timeout_s is None else ["--timeout", str(timeout_s)]
+    words += [] if sarif_path is None else ["--sarif", sarif_path]
     words += ["--", files[0], *context.meta[_ARGUMENTS]]
     sys.exit(main(words, others=[Path(file) for file in files[1:]]))

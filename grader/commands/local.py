@@ -42,6 +42,8 @@ class Request:
     first: bool = False
     watch: bool = False
     html_path: Path | str | None = None
+    sarif_path: Path | str | None = None
+    log: bool = False
 
     def selected(self) -> list[Selected]:
         """Return what to grade, as the files are now."""
@@ -50,10 +52,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """Where reports and pages go: a file or a folder each, None for nowhere."""
+    """Where reports and pages go: a file or a folder each, None for nowhere.
+
+    With `log`, progress is lines on standard error, whatever that is.
+    """
 
     json: Path | None
     html: Path | None
+    sarif: Path | None
+    log: bool
 
 
 def grade_local(request: Request) -> int:
@@ -62,6 +69,8 @@ def grade_local(request: Request) -> int:
     places = _Places(
         json=_place("--json", request.json_path, len(chosen)),
         html=_place("--html", request.html_path, len(chosen)),
+        sarif=_place("--sarif", request.sarif_path, len(chosen)),
+        log=request.log,
     )
     gpu = chosen_device(request.device)
     with contextlib.ExitStack() as undo:
@@ -131,12 +140,13 @@ def _grade_and_show(
     """Grade, print and store one report; after Ctrl-C that of the checks that have finished."""
     from grader.grading.partial import ended
     from grader.grading.pipeline import grade
-    from grader.grading.progress import progress_on
+    from grader.grading.progress import LogProgress, progress_on
 
     options = replace(options, kernels=one.kernels, languages=one.languages)
     reports: list[Report] = []
+    console = Console(stderr=True)
     try:
-        with progress_on(Console(stderr=True), log=False) as progress:
+        with LogProgress(console) if places.log else progress_on(console, log=False) as progress:
             report = grade(
                 one.assignment, one.submission, options, progress, server, on_report=reports.append
             )
@@ -149,15 +159,18 @@ def _grade_and_show(
 
 
 def _show(report: Report, one: Selected, places: _Places) -> None:
-    from grader.formats.registry import HTML
+    from grader.formats.output_format import Extras
+    from grader.formats.registry import HTML, SARIF
     from grader.formats.terminal import print_report
 
     print_report(report, Console(), paths=one.paths)
     if places.json is not None:
         write_report(report, _file(places.json, f"{report.assignment}.json"))
-    if places.html is not None:
-        tip = "free space or choose another place with --html"
-        write_text(_file(places.html, f"{report.assignment}.html"), HTML.file(report), tip=tip)
+    files = ((HTML, places.html), (SARIF, places.sarif))
+    for form, place in files:
+        if place is not None and (text := form.file(report, Extras(paths=one.paths))) is not None:
+            tip = f"free space or choose another place with --{form}"
+            write_text(_file(place, f"{report.assignment}.{form}"), text, tip=tip)
 
 
 def _watch(

@@ -18,19 +18,19 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from grader.errors import GraderError
 from grader.formats import student_view
+from grader.formats.annotations import Annotation, Kind, annotated
+from grader.formats.evidence_tables import evidence_tables
 from grader.formats.output_format import NO_EXTRAS, Extras, OutputFormat, terminal_text
 from grader.formats.student_view import VisibleCheck
-from grader.report.evidence import BuildEvidence, CountersEvidence, Finding, MemoryEvidence
-from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.model import CheckResult, Report
 from grader.report.verdict import Verdict
 from grader.text.numbers import points
-from grader.vocabulary import Visibility
 
 MOST_OF_A_KIND = 10
 MOST_SUMMARY_BYTES = 1024 << 10
@@ -39,9 +39,6 @@ _CLASSROOM_VERSION = 1
 _EMPTY_TEST = {"message": "", "test_code": "", "filename": "", "line_no": 0, "duration": 0}
 _CAPS = (student_view.MOST_TEXT, 4_000, 1_000, 0)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|~@])")
-
-Kind = Literal["error", "warning", "notice"]
-Annotation = tuple[Kind, str]  # the kind, and the command that contains it
 
 
 class GitHub(OutputFormat):
@@ -95,11 +92,11 @@ def workflow_commands(report: Report, folder: str = "") -> list[str]:
 
     `folder` is the folder of the submission, relative to the repository.
     """
-    annotations = list(dict.fromkeys(_all_annotations(report, folder)))
+    found = dict.fromkeys((one.kind, _command(one, folder)) for one in annotated(report))
     shown: list[str] = []
     kinds: tuple[Kind, ...] = ("error", "warning", "notice")
     for kind in kinds:
-        shown += [line for found, line in annotations if found == kind][:MOST_OF_A_KIND]
+        shown += [line for of_kind, line in found if of_kind == kind][:MOST_OF_A_KIND]
     return shown
 
 
@@ -125,7 +122,16 @@ def _summary(report: Report, entries: Sequence[VisibleCheck], cap: int) -> str:
         if cap and not entry.check.verdict.earns_points:
             text = html.escape(student_view.safe(entry.text, cap))
             lines += ["", f"### {_markdown(entry.name)}", "", f"<pre>{text}</pre>"]
+    for entry in entries:
+        for table in evidence_tables(entry.check) if cap else ():
+            lines += ["", f"**{_markdown(entry.name)}: {_markdown(table.caption)}**", ""]
+            lines += [_row(table.header), f"|---|{'---:|' * (len(table.header) - 1)}"]
+            lines += map(_row, table.rows)
     return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_markdown, cells))} |"
 
 
 def _points(check: CheckResult) -> str:
@@ -143,81 +149,16 @@ def _markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", plain)
 
 
-def _all_annotations(report: Report, folder: str) -> Iterator[Annotation]:
-    for kernel in report.kernels:
-        for check in kernel.checks:
-            placed = list(_evidence_annotations(check, folder)) if _visible(check) else []
-            yield from placed
-            if student_view.failed(check) and not any(kind == "error" for kind, _ in placed):
-                yield _command(
-                    "error", _title(kernel, check), _sentence(check), kernel.file, folder
-                )
-            elif check.verdict is Verdict.GRADER_ERROR:
-                yield _command("warning", _title(kernel, check), _sentence(check), None, folder)
-    if report.pending:
-        yield _command("notice", "points pending", student_view.pending(report), None, folder)
-
-
-def _visible(check: CheckResult) -> bool:
-    return check.visibility is Visibility.VISIBLE
-
-
-def _evidence_annotations(check: CheckResult, folder: str) -> Iterator[Annotation]:
-    evidence = check.evidence
-    if isinstance(evidence, BuildEvidence):
-        for diagnostic in sorted(evidence.diagnostics, key=lambda one: one.severity != "error"):
-            yield _command(
-                diagnostic.severity,
-                "build",
-                diagnostic.message,
-                diagnostic.file,
-                folder,
-                diagnostic.line,
-                diagnostic.column,
-            )
-    elif isinstance(evidence, MemoryEvidence):
-        for found in evidence.findings:
-            yield _finding(found, folder)
-    elif isinstance(evidence, CountersEvidence) and student_view.failed(check) and evidence.lines:
-        line = evidence.lines[0]
-        yield _command("error", "counters", check.message, line.file, folder, line.line)
-
-
-def _finding(found: Finding, folder: str) -> Annotation:
-    message = f"{found.message}\n{found.hint}" if found.hint else found.message
-    kind = found.kind.replace("_", " ")
-    return _command(found.severity, f"memory: {kind}", message, found.file, folder, found.line)
-
-
-def _sentence(check: CheckResult) -> str:
-    """Return verdict, message and hint; the details are in the log and the summary."""
-    if not _visible(check):
-        return student_view.visible_text(check)
-    return f"{check.verdict.phrase}: {check.message}" + (f"\n{check.hint}" if check.hint else "")
-
-
-def _title(kernel: KernelResult, check: CheckResult) -> str:
-    return f"{student_view.label(kernel)}: {check.name}"
-
-
-def _command(
-    kind: Kind,
-    title: str,
-    message: str,
-    file: str | None,
-    folder: str,
-    line: int | None = None,
-    column: int | None = None,
-) -> Annotation:
-    properties = {"title": student_view.safe_line(title)}
-    if file is not None:
-        properties["file"] = f"{folder}/{file}" if folder else file
-        if line is not None:
-            properties["line"] = str(line)
-            if column is not None:
-                properties["col"] = str(column)
+def _command(one: Annotation, folder: str) -> str:
+    properties = {"title": student_view.safe_line(one.title)}
+    if one.file is not None:
+        properties["file"] = f"{folder}/{one.file}" if folder else one.file
+        if one.line is not None:
+            properties["line"] = str(one.line)
+            if one.column is not None:
+                properties["col"] = str(one.column)
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return kind, f"::{kind} {listed}::{_data(student_view.safe(message, _MOST_MESSAGE))}"
+    return f"::{one.kind} {listed}::{_data(student_view.safe(one.message, _MOST_MESSAGE))}"
 
 
 def _data(text: str) -> str:

@@ -21,6 +21,9 @@ _ORDER: tuple[FindingKind, ...] = (
     "barrier", "misaligned", "out_of_bounds", "invalid_copy", "race", "uninitialized", "leak",
 )  # fmt: skip
 
+# What threads that miss a barrier leave undone.
+_OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
+
 # Kinds that a mistake which the wrong elements name can bring with it, as a wrong stride does.
 _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
 
@@ -50,16 +53,26 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
     if not verdicts & {Verdict.TAMPERED, Verdict.FORBIDDEN, Verdict.COMPILE_ERROR}:
         wrong = next((check for check in failed if check.check is CheckName.CORRECTNESS), None)
         finding = _finding(failed, explains=wrong is not None)
+        missed = _missed_barrier(kernel)
+        if missed is not None and finding is not None and finding.kind in _OF_MISSED_BARRIER:
+            return Lead(message=missed.message, hint=missed.hint, shown=missed)
         known = wrong is not None and bool(matching_hint(wrong.message, "pattern"))
         if known and (finding is None or finding.kind in _EXPLAINED):
             assert wrong is not None
             return Lead(message=wrong.message, hint=wrong.hint)
+        # What a compiler is sure of explains every fault that follows from it.
+        warned = _uninitialized(kernel, sure=finding is not None)
+        wrong_answer = wrong is not None and wrong.verdict is Verdict.WRONG_ANSWER
+        if warned is not None and (finding is not None or wrong_answer):
+            return Lead(message=warned.message, hint=advice(warned.message), shown=warned)
+        if missed is not None and finding is None and wrong_answer:
+            return Lead(message=missed.message, hint=missed.hint, shown=missed)
         if finding is not None:
             return Lead(message=finding.message, hint=finding.hint, shown=finding)
-        if wrong is not None and wrong.verdict is Verdict.WRONG_ANSWER:
-            warned = _uninitialized(kernel)
-            if warned is not None:
-                return Lead(message=warned.message, hint=advice(warned.message), shown=warned)
+    if verdicts & {Verdict.TIME_LIMIT, Verdict.RUNTIME_ERROR}:
+        endless = _warning(kernel, "is always ")
+        if endless is not None:
+            return Lead(message=endless.message, hint=advice(endless.message), shown=endless)
     check = next((c for c in failed if c.verdict is kernel.verdict), failed[0])
     if kernel.verdict is Verdict.MEMORY_ERROR:
         check = failed[0]
@@ -69,17 +82,43 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
     return Lead(message=check.message, hint=check.hint)
 
 
-def _uninitialized(kernel: KernelResult) -> Diagnostic | None:
-    """Return the compiler's warning about a variable without a value, None if there is none."""
-    evidence = [check.evidence for check in kernel.checks if check.check is CheckName.BUILD]
-    warnings = (
-        found
-        for build in evidence
-        if isinstance(build, BuildEvidence)
-        for found in build.diagnostics
-        if found.line is not None and "used uninitialized" in found.message
+def _missed_barrier(kernel: KernelResult) -> Finding | None:
+    """Return the warning that threads end before a barrier, None if there is none."""
+    return next(
+        (
+            finding
+            for check in kernel.checks
+            if check.visibility is Visibility.VISIBLE and isinstance(check.evidence, MemoryEvidence)
+            for finding in check.evidence.findings
+            if finding.kind == "barrier" and finding.severity == "warning"
+        ),
+        None,
     )
-    return next(warnings, None)
+
+
+def _uninitialized(kernel: KernelResult, *, sure: bool) -> Diagnostic | None:
+    """Return the compiler's warning about a variable without a value, None if there is none.
+
+    With `sure`, "may be used" is not enough.
+    """
+    found = _warning(kernel, "is used uninitialized")
+    return (
+        found if found is not None or sure else _warning(kernel, "used uninitialized", placed=True)
+    )
+
+
+def _warning(kernel: KernelResult, words: str, *, placed: bool = False) -> Diagnostic | None:
+    """Return the first warning of a compiler with these words, if `placed` one with a line."""
+    return next(
+        (
+            found
+            for check in kernel.checks
+            if isinstance(check.evidence, BuildEvidence)
+            for found in check.evidence.diagnostics
+            if words in found.message and (found.line is not None or not placed)
+        ),
+        None,
+    )
 
 
 def _finding(failed: Iterable[CheckResult], *, explains: bool) -> Finding | None:

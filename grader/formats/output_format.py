@@ -18,11 +18,13 @@ from grader.report.model import Report, json_text
 class Extras:
     """Additions to a report.
 
-    `folder` is the submission's folder in its repository (GitHub), `notes` are lines above the
-    result, and `extra` comes back with the next submission (Gradescope).
+    `folder` is the submission's folder in its repository (GitHub), `paths` the reader's path of
+    each source file (SARIF), `notes` are lines above the result, and `extra` comes back with the
+    next submission (Gradescope).
     """
 
     folder: str = ""
+    paths: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 

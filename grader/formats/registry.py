@@ -14,6 +14,7 @@ from grader.formats.html.output import Html
 from grader.formats.junit import JUnit
 from grader.formats.output_format import Extras, OutputFormat
 from grader.formats.prairielearn import PrairieLearn
+from grader.formats.sarif import Sarif
 from grader.report.model import Report, to_json
 
 
@@ -34,8 +35,10 @@ GITHUB = GitHub()
 JUNIT = JUnit()
 JSON = Json()
 HTML = Html()
+SARIF = Sarif()
 _formats: dict[str, OutputFormat] = {
-    form.name: form for form in (GRADESCOPE, PRAIRIELEARN, AUTOLAB, GITHUB, JUNIT, JSON, HTML)
+    form.name: form
+    for form in (GRADESCOPE, PRAIRIELEARN, AUTOLAB, GITHUB, JUNIT, JSON, HTML, SARIF)
 }
 
 

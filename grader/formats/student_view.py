@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from grader.formats.case_lines import summary_of_hidden
+from grader.formats.case_lines import summary_of_hidden, write_cases
+from grader.formats.deduplication import Deduplicator
 from grader.formats.details import headline, write_details
 from grader.formats.page import PLATFORM_WIDTH, Page
+from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.text.numbers import points
@@ -94,6 +97,14 @@ def visible_text(check: CheckResult) -> str:
     else:
         page.sentence(f"{check.verdict.phrase}: {summary_of_hidden(check)}", hanging=0)
     return safe("\n".join(line.plain for line in page.lines))
+
+
+def visible_case(check: CheckResult, evidence: CorrectnessEvidence, case: CaseResult) -> str:
+    """Return what a student may read about one visible case of a check with this evidence."""
+    page = Page(Console(file=io.StringIO()), width=PLATFORM_WIDTH)
+    alone = replace(evidence, cases=(case,), cases_total=1)
+    write_cases(page, alone, Deduplicator(page), check)
+    return safe(textwrap.dedent("\n".join(line.plain for line in page.lines)))
 
 
 def result(report: Report) -> str:

@@ -155,7 +155,8 @@ def _check(
     message = headline(check) if shown else summary_of_hidden(check)
     message = deduplicator.unless_lead(message)
     if more is not None and more.pending:
-        message += f" · {points(more.pending)} more in hidden cases, graded by the course"
+        what = "point" if more.pending == 1 else "points"
+        message += f" · {points(more.pending)} more {what} in hidden cases, graded by the course"
     lead = Text.assemble(
         f"  {label}{' ' * (columns.label - cell_len(label))}  ",
         (phrase, style),

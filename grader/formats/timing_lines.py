@@ -8,13 +8,15 @@ from grader.formats.page import Page
 from grader.report.evidence import BenchmarkTiming, PerformanceEvidence
 from grader.text.numbers import three_digits
 
-_HEADER = ("benchmark", "torch", "yours", "times torch", "rate", "of roofline", "rounds")
+TIMING_HEADER = ("benchmark", "torch", "yours", "times torch", "rate", "of roofline", "rounds")
 
 
 def write_timing(page: Page, evidence: PerformanceEvidence) -> None:
     """Add a table of the benchmarks, the tiers, and the flags for staff."""
     if evidence.benchmarks:
-        page.table(_HEADER, [_row(timing) for timing in evidence.benchmarks], indent=INDENT)
+        page.table(
+            TIMING_HEADER, [timing_row(timing) for timing in evidence.benchmarks], indent=INDENT
+        )
     if evidence.tiers:
         tiers = " · ".join(
             f"{tier.speedup:g}"
@@ -31,7 +33,8 @@ def write_timing(page: Page, evidence: PerformanceEvidence) -> None:
         page.sentence(f"for staff: {flag}", indent=INDENT)
 
 
-def _row(timing: BenchmarkTiming) -> tuple[str, ...]:
+def timing_row(timing: BenchmarkTiming) -> tuple[str, ...]:
+    """Return the row of a benchmark below `TIMING_HEADER`."""
     return (
         timing.name,
         f"{timing.baseline_us:.1f} us",

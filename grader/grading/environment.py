@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import platform
 from pathlib import Path
@@ -46,6 +47,7 @@ def describe(
     }
 
 
+@functools.cache
 def _cpu_name() -> str:
     """Return the CPU's model name, or its architecture if the name is unknown."""
     with contextlib.suppress(OSError):
@@ -56,6 +58,7 @@ def _cpu_name() -> str:
     return platform.machine()
 
 
+@functools.cache
 def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)

@@ -46,7 +46,7 @@ from grader.vocabulary import CheckName, Language
 _CORES_PER_FILE = 2
 # The tools of a memory check run side by side. A driver opens the GPU for one process after another
 # (about four a second on an H100), so more of them would only wait.
-_CORES_PER_TOOLS = 8
+_CORES_PER_TOOLS = 5
 # Contexts of the judge's worker or of four tools, arrays and the submission's own memory.
 _GPU_MIB_PER_FILE = 8192
 

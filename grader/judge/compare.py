@@ -12,6 +12,9 @@ by one, and no tolerance that is meant for floats lets an index be wrong.
 Every clause states what is accepted. A NaN, for which no comparison holds, therefore cannot pass,
 as it does in `if difference > bound: reject`. An expected value that overflows the output's type is
 expected as that type's infinity. With `exact`, the bits must be equal.
+
+An output is right if no more elements than `max_wrong_fraction` allows are wrong. Where the oracle
+has an `accept`, its word on all outputs together counts instead.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.report.evidence import Mismatch
 
 SHOWN = 5
@@ -31,18 +34,41 @@ BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One output, its expected values, and which elements are wrong, all in the output's shape."""
+    """One output, its expected values, and which elements are wrong, all in the output's shape.
+
+    `wrong_allowed` of the elements may be wrong. `refusal` is what the oracle's `accept` says
+    against the outputs, "" if it accepts them; None if the elements decide. With `accept` no
+    element is marked as wrong.
+    """
 
     output: str
     actual: torch.Tensor
     expected: torch.Tensor
     allowed: torch.Tensor
     wrong: torch.Tensor
+    wrong_allowed: int = 0
+    refusal: str | None = None
 
     @property
     def accepted(self) -> bool:
-        """True if every element is accepted."""
-        return not bool(self.wrong.any())
+        """True if `accept`, or else the elements, make the output right."""
+        return not self.refusal and self.mismatched <= self.wrong_allowed
+
+    @property
+    def within_fraction(self) -> bool:
+        """True if the output is right although some of its elements are wrong."""
+        return self.accepted and self.mismatched > 0
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong with an output that is not accepted, for staff."""
+        if self.refusal:
+            return self.refusal
+        first = self.mismatches()[0]
+        return (
+            f"{self.mismatched} of {self.wrong.numel()} elements of `{self.output}` are not right, "
+            f"the first {first.actual:.9g} for {first.expected:.9g} (allowed: {first.allowed:.3g})"
+        )
 
     @property
     def mismatched(self) -> int:
@@ -105,15 +131,24 @@ def allowed(expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
 
 
 def compare(
-    output: str, actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance
+    output: str,
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    tolerance: Tolerance,
+    refusal: str | None = None,
 ) -> Comparison:
-    """Compare one output's private snapshot with the oracle's values."""
+    """Compare one output's private snapshot with the oracle's values; see `Comparison.refusal`."""
+    elements_decide = refusal is None
     return Comparison(
         output=output,
         actual=actual,
         expected=expected,
         allowed=allowed(expected, tolerance),
-        wrong=~accepts(actual, expected, tolerance),
+        wrong=~accepts(actual, expected, tolerance)
+        if elements_decide
+        else torch.zeros(expected.shape, dtype=torch.bool),
+        wrong_allowed=tolerance.wrong_allowed(expected.numel()),
+        refusal=refusal,
     )
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.assignment.model import Tolerance
-from grader.judge import row_scale
+from grader.assignment.tolerance import Tolerance
+from grader.judge import formula_hypothesis, misplaced, row_scale
 from grader.judge.compare import Comparison, accepts
 
 
@@ -69,6 +69,7 @@ def describe(given: PatternInput) -> str | None:
 
 NOTHING_WRITTEN = "nothing was ever written"
 _LEAST = 8  # wrong elements: fewer fit a pattern of their values by chance
+_SEARCHED = 8  # elements that decide whether a search for all is worth it
 
 
 def _added_to_output(given: PatternInput) -> str | None:
@@ -196,7 +197,14 @@ def _scaled(given: PatternInput) -> str | None:
     if factor in (0.0, 1.0) or not bool(((ratios - factor).abs() <= spread).all()):
         return None
     digits = 4 if abs(factor - 1.0) > 1e-3 else 7
-    return f"every element is {factor:.{digits}g} times the expected value"
+    why = ""
+    for name, size in given.sizes.items():
+        for words, number in ((f"`{name}`", float(size)), (f"the root of `{name}`", size**0.5)):
+            if number >= 3 and abs(factor / number - 1) < 1e-4:
+                why = why or f": it is multiplied by {words}"
+            if number >= 3 and abs(factor * number - 1) < 1e-4:
+                why = why or f": it is divided by {words}"
+    return f"every element is {factor:.{digits}g} times the expected value{why}"
 
 
 def _transposed(given: PatternInput) -> str | None:
@@ -279,6 +287,10 @@ def _gathered(given: PatternInput) -> str | None:
     for name, value in given.inputs.items():
         if value.dtype != actual.dtype or value.numel() > 2**20:
             continue
+        # Sorting a million elements takes long: search for some first.
+        some = actual[:: actual.numel() // _SEARCHED + 1]
+        if not all(bool((value == one).any()) for one in some):
+            continue
         ordered, places = value.flatten().sort()
         if not bool((ordered[1:] != ordered[:-1]).all()):
             continue
@@ -310,10 +322,28 @@ def _moved(given: PatternInput) -> str | None:
     for sentence, moved in orders.items():
         if bool(accepts(actual, moved, given.tolerance).all()):
             return sentence
-    ordered = actual.double().flatten().sort().values.to(actual.dtype)
+    wide = actual.double()
+    # Sorting a million elements takes long: compare the largest and the smallest first.
+    for extreme in (torch.amax, torch.amin):
+        if not bool(accepts(extreme(wide).to(actual.dtype), extreme(expected), given.tolerance)):
+            return None
+    ordered = wide.flatten().sort().values.to(actual.dtype)
     if bool(accepts(ordered, expected.flatten().sort().values, given.tolerance).all()):
         return "the values are right, but in the wrong places"
     return None
+
+
+def _signed_zeros(given: PatternInput) -> str | None:
+    """Recognise zeros of the other sign, which only an exact comparison tells apart."""
+    actual, expected = given.wrong_pairs
+    if not bool((actual == expected).all()):
+        return None
+    # The bits differ, and the numbers are equal: NaN is equal to nothing.
+    negative = int(torch.signbit(actual).sum())
+    if negative in (0, actual.numel()):
+        got, wanted = ("-0", "+0") if negative else ("+0", "-0")
+        return f"zeros have the wrong sign: {got} where {wanted} is expected, bit for bit"
+    return "zeros have the wrong sign: +0 where -0 is expected and -0 where +0 is, bit for bit"
 
 
 def _whole_numbers(given: PatternInput) -> str | None:
@@ -383,7 +413,50 @@ def _row_scale(given: PatternInput) -> str | None:
     factors = _row_factors(given)
     if factors is None:
         return None
-    return row_scale.explain(factors, tuple(given.comparison.expected.shape), given.inputs)
+    shape = tuple(given.comparison.expected.shape)
+    return row_scale.explain(factors, shape, given.inputs, given.sizes)
+
+
+def _within_rows(given: PatternInput) -> str | None:
+    """Recognise threads that divide by a sum of their own."""
+    comparison = given.comparison
+    width = comparison.expected.shape[-1] if comparison.expected.dim() else 1
+    if width < _LEAST or comparison.expected.numel() > 2**16:
+        return None
+    actual = comparison.actual.double().view(-1, width)
+    expected = comparison.expected.double().view(-1, width)
+    if not bool(torch.isfinite(actual).all()):
+        return None
+    factors = torch.where(expected.abs() > 1e-6, actual / expected, torch.nan)
+    return row_scale.explain_within(factors, given.inputs, given.sizes)
+
+
+def _formula(given: PatternInput) -> str | None:
+    """Recognise another formula of an input."""
+    arguments = given.comparison, given.inputs, given.tolerance
+    return formula_hypothesis.same_formula(*arguments) or formula_hypothesis.scaled_exponent(
+        *arguments
+    )
+
+
+def _added(given: PatternInput) -> str | None:
+    """Recognise what is added to the result, or to an input before it is scaled."""
+    return formula_hypothesis.added(
+        given.comparison, given.inputs, given.tolerance
+    ) or formula_hypothesis.row_offset(given.comparison, given.inputs)
+
+
+def _range_of_input(given: PatternInput) -> str | None:
+    return formula_hypothesis.wrong_range(given.comparison, given.inputs)
+
+
+def _other_type(given: PatternInput) -> str | None:
+    return formula_hypothesis.reinterpreted(given.comparison)
+
+
+def _misplaced(given: PatternInput) -> str | None:
+    """Recognise right values in wrong places, by a rule for the places."""
+    return misplaced.explain(given.comparison, given.tolerance)
 
 
 def _other_inputs(given: PatternInput) -> str | None:
@@ -481,10 +554,12 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
 
 
 _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
+    _signed_zeros,
     _row_stride,
     _torn,
     _added_to_output,
     _never_written,
+    _range_of_input,
     _not_a_number,
     _constant,
     _negated,
@@ -494,11 +569,16 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _tiles_misplaced,
     _gathered,
     _equals_input,
+    _other_type,
     _factor,
     _other_inputs,
     _row_scale,
+    _formula,
+    _added,
+    _within_rows,
     _scaled,
     _row_factor,
+    _misplaced,
     _moved,
     _whole_numbers,
     _rounded,

@@ -8,14 +8,15 @@ out. It is a hint, never part of a verdict.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 
 from grader.assignment.cases import Case
-from grader.assignment.model import Tolerance
 from grader.assignment.signature import Signature
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import Comparison, accepts
 from grader.judge.oracle import CaseData, Oracle
 
@@ -49,9 +50,13 @@ def explain(
     scalars = {argument.name for argument in signature.scalars}
     closest: tuple[float, str] | None = None
     expected = comparison.expected
-    for sentence, changed in _hypotheses(signature, case, data.inputs, comparison.output):
+
+    def outcome(changed: Mapping[str, Any]) -> torch.Tensor:
         arguments = {**oracle.arguments(case, data.inputs), **changed}
-        other = oracle.expected(case, arguments)[comparison.output]
+        return oracle.expected(case, arguments)[comparison.output]
+
+    for sentence, changed in _hypotheses(signature, case, data.inputs, comparison):
+        other = outcome(changed)
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
         agrees = bool(accepts(comparison.actual, other, loose).all())
@@ -62,15 +67,48 @@ def explain(
             apart = float((comparison.actual.double() - other).abs().max())
             if closest is None or apart < closest[0] / 2:
                 closest = apart, sentence
-    return closest[1] if closest else None
+    if closest is not None:
+        return closest[1]
+    if not any(_summed(signature, comparison.output)):
+        return None
+    floats = {name: value for name, value in data.inputs.items() if value.is_floating_point()}
+    return _short_sum(comparison, outcome({name: value.abs() for name, value in floats.items()}))
+
+
+def _short_sum(comparison: Comparison, magnitude: torch.Tensor) -> str | None:
+    """Recognise errors that only a sum in a short type makes: they follow the terms, not the sum.
+
+    `magnitude` is the result for inputs without their signs, as large as all terms together.
+    """
+    error = (comparison.actual.double() - comparison.expected.double()).abs()
+    usable = magnitude > 0
+    # Without cancellation the errors are relative to the result, which another pattern says.
+    cancels = usable & (magnitude > 8 * comparison.expected.double().abs())
+    if 2 * int(cancels.sum()) < cancels.numel() or not bool(usable.any()):
+        return None
+    relative = (error / magnitude)[usable]
+    largest, middle = float(relative.max()), float(relative.median())
+    if middle > 2**-14 and largest < 2**-8:
+        return (
+            "the errors follow the size of the terms, about "
+            f"2^{round(math.log2(middle))} of their sum: the sum is kept in float16"
+        )
+    return None
 
 
 def _hypotheses(
-    signature: Signature, case: Case, inputs: Mapping[str, torch.Tensor], output: str
+    signature: Signature,
+    case: Case,
+    inputs: Mapping[str, torch.Tensor],
+    comparison: Comparison,
 ) -> Iterator[Hypothesis]:
     for argument in signature.scalars:
         given = signature.scalar(argument, case.sizes)
         if isinstance(given, float):
+            yield (
+                f"the result is that of `{argument.name}` = the square of itself",
+                {argument.name: given * given},
+            )
             for other in (0.0, *_USUAL_SCALARS):
                 if other != given:
                     yield (
@@ -84,7 +122,18 @@ def _hypotheses(
         if value.dim() == 2 and min(value.shape) > 1:
             shape = next(array.shape for array in signature.arrays if array.name == name) or ()
             yield from _other_strides(name, value, shape[1].text, case.sizes)
-    yield from _other_sums(signature, inputs, output)
+    yield from _other_sums(signature, inputs, comparison.output)
+    for name, value in inputs.items():
+        if value.is_floating_point() and value.dim() in (1, 2):
+            yield from _other_elements(name, value)
+    for name, value in inputs.items():
+        expected = comparison.expected
+        if value.shape == expected.shape and value.is_floating_point():
+            yield f"the formula is applied twice to `{name}`", {name: expected.to(value.dtype)}
+    for name, value in inputs.items():
+        for peer, values in inputs.items():
+            if name < peer and value.shape == values.shape:
+                yield f"`{name}` and `{peer}` are exchanged", {name: values, peer: value}
 
 
 def _other_values(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
@@ -93,6 +142,11 @@ def _other_values(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
     if value.dim() == 1:
         first = value[:1].expand(value.shape).clone()
         yield f"the result is that of `{name}`[0] in the place of every element", {name: first}
+    yield f"the result is that of `{name}` with the opposite sign", {name: -value}
+    yield f"the result is that of the absolute value of `{name}`", {name: value.abs()}
+    yield f"the result is that of the square of `{name}`", {name: value * value}
+    yield f"the result is that of `{name}` times 2", {name: value * 2}
+    yield f"the result is that of `{name}` divided by 2", {name: value / 2}
     whole = value.trunc()
     if bool(torch.isfinite(whole).all()):
         yield f"the result is that of `{name}` cut to whole numbers", {name: whole}
@@ -115,6 +169,14 @@ def _other_strides(
     flat = value.flatten()
     swapped = flat.view(columns, rows).t().contiguous()
     yield f"the result is that of `{name}` read with row and column swapped", {name: swapped}
+    for tile in _TILES[:5]:
+        if tile < max(rows, columns):
+            turned = {name: _tiles_turned(value, tile)}
+            yield (
+                f"the result is that of `{name}` with row and column swapped within each tile of "
+                f"{tile}×{tile}",
+                turned,
+            )
     row, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
     for size, stride in sizes.items():
         if not isinstance(stride, int) or stride == columns:
@@ -127,22 +189,66 @@ def _other_strides(
             )
 
 
+def _tiles_turned(value: torch.Tensor, tile: int) -> torch.Tensor:
+    """Return the matrix with each of its tiles transposed; past its edges are zeros."""
+    rows, columns = value.shape
+    padded = torch.nn.functional.pad(value, (0, -columns % tile, 0, -rows % tile))
+    down, across = padded.shape[0] // tile, padded.shape[1] // tile
+    turned = padded.view(down, tile, across, tile).transpose(1, 3).reshape(padded.shape)
+    return turned[:rows, :columns].contiguous()
+
+
+def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
+    """Yield an input of which one part is read again and again, or a neighbour of each element."""
+    words = ("row", "column") if value.dim() == 2 else ("element",)
+    for where, away in (("after", -1), ("before", 1)):
+        # At the end there is no neighbour: what is read there is not known.
+        moved = value.flatten().roll(away).view(value.shape)
+        yield f"the result is that of `{name}` with the element {where} each one", {name: moved}
+        if value.dim() == 2:
+            sentence = f"the result is that of `{name}` with the row {where} each one"
+            yield sentence, {name: value.roll(away, 0)}
+    for axis, word in enumerate(words):
+        extent = value.shape[axis]
+        index = torch.arange(extent)
+        if value.dim() == 2 and extent > 1:
+            first = value.index_select(axis, torch.zeros_like(index))
+            yield (
+                f"the result is that of `{name}` with {word} 0 in the place of every {word}",
+                {name: first},
+            )
+        for tile in _TILES:
+            if tile < extent:
+                yield (
+                    f"the result is that of `{name}` with its first {tile} {word}s in the place of "
+                    f"every {tile}",
+                    {name: value.index_select(axis, index % tile)},
+                )
+
+
 def _other_sums(
     signature: Signature, inputs: Mapping[str, torch.Tensor], output: str
 ) -> Iterator[Hypothesis]:
     """Yield sums over an axis that the output lacks, with other terms than all of them."""
+    for name, axis, size in _summed(signature, output):
+        value = inputs[name]
+        if value.shape[axis] < 2:
+            continue
+        for sentence, weights in _terms(size, value.shape[axis]):
+            shape = [1] * value.dim()
+            shape[axis] = -1
+            yield sentence, {name: value * weights.view(shape).to(value.dtype)}
+        return  # the axis is the same in the other factor
+
+
+def _summed(signature: Signature, output: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the axes of inputs that the output lacks: input, axis, extent in words."""
     arrays = {array.name: array for array in signature.arrays}
     kept = {extent.text for extent in arrays[output].shape or ()}
-    for name, value in inputs.items():
-        for axis, extent in enumerate(arrays[name].shape or ()):
-            size = extent.text
-            if size in kept or value.shape[axis] < 2:
-                continue
-            for sentence, weights in _terms(size, value.shape[axis]):
-                shape = [1] * value.dim()
-                shape[axis] = -1
-                yield sentence, {name: value * weights.view(shape).to(value.dtype)}
-            return  # the axis is the same in the other factor
+    for name, array in arrays.items():
+        for axis, extent in enumerate(array.shape or ()):
+            if array.role.read and extent.text not in kept:
+                yield name, axis, extent.text
 
 
 def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
@@ -151,6 +257,8 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
     yield f"the sum over `{size}` lacks its last term", (index < extent - 1).double()
     yield f"the sum over `{size}` lacks its first term", (index > 0).double()
     yield f"only the last term of the sum over `{size}` is there", (index == extent - 1).double()
+    yield f"only the first term of the sum over `{size}` is there", (index == 0).double()
+    yield f"the sum over `{size}` has only every second term", (index % 2 == 0).double()
     for tile in _TILES:
         whole = extent // tile * tile
         last = (extent - 1) // tile * tile
@@ -170,10 +278,36 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
                 1 + (index < tile).double(),
             )
             yield (
+                f"the first {tile} of {extent} terms of the sum over `{size}` are added again for "
+                "each tile",
+                (index < tile).double() * -(-extent // tile),
+            )
+            yield (
                 f"the last tile of the sum over `{size}` is counted twice",
                 1 + (index >= last).double(),
             )
             yield (
                 f"the sum over `{size}` lacks the last term of each tile of {tile}",
                 (index % tile != tile - 1).double(),
+            )
+            yield (
+                f"the sum over `{size}` lacks the first term of each tile of {tile}",
+                (index % tile != 0).double(),
+            )
+            yield (
+                f"the sum over `{size}` lacks its first {tile} of {extent} terms",
+                (index >= tile).double(),
+            )
+            yield (
+                f"only the last {extent - last} of {extent} terms of the sum over `{size}` "
+                "are there",
+                (index >= last).double(),
+            )
+            yield (
+                f"the sum over `{size}` has only the first term of each tile of {tile}",
+                (index % tile == 0).double(),
+            )
+            yield (
+                f"the sum over `{size}` has only the last term of each tile of {tile}",
+                (index % tile == tile - 1).double(),
             )

@@ -33,7 +33,7 @@ _MEMORY_MIB = 4096  # for the values of a batch of programs, besides the worker'
 _MOST_TEXT = 16 << 20
 # What the executor alone may say.
 _OWN = ("counters", "finding", "findings", "forged", "host_wrote", "launch",
-        "not_executed", "not_measured", "recording")  # fmt: skip
+        "launched", "not_executed", "not_measured", "recording")  # fmt: skip
 
 
 class LaunchExecutor:

@@ -12,6 +12,7 @@ import traceback
 import types
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 
 import torch
@@ -20,7 +21,11 @@ from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
 from grader.assignment.signature import Argument
 from grader.errors import GraderError
+from grader.text.printable import one_line
 from grader.vocabulary import Language
+
+NOT_ACCEPTED = "the result is wrong"  # where `accept` of the oracle says no more than False
+_MOST_SENTENCE = 500  # characters: the sentence may quote values of the submission
 
 # Cases on the CPU are small, and on a busy machine torch's threads wait for each other longer than
 # the work takes.
@@ -32,11 +37,13 @@ class CaseData:
     """The arrays of one case, on the CPU.
 
     `inputs` holds every array that the kernel reads, in the argument's type;
-    `expected` every array that it writes, in float64 (integers in int64).
+    `expected` every array that it writes, in float64 (integers in int64). `refusal` returns what
+    the oracle's `accept` says against outputs, "" if it accepts them; None without an `accept`.
     """
 
     inputs: Mapping[str, torch.Tensor]
     expected: Mapping[str, torch.Tensor]
+    refusal: Callable[[Mapping[str, torch.Tensor]], str] | None = None
     # Kept for later runs of the case by `case_run.CaseRun`: by output, type and tolerance.
     poisons: dict[Hashable, tuple[int, int]] = field(default_factory=dict, compare=False)
 
@@ -64,7 +71,11 @@ class Oracle:
         """
         generator = torch.Generator().manual_seed(case.seed)
         inputs = self.inputs(case, language, generator)
-        return CaseData(inputs=inputs, expected=self.expected(case, self.arguments(case, inputs)))
+        return CaseData(
+            inputs=inputs,
+            expected=self.expected(case, self.arguments(case, inputs)),
+            refusal=partial(self.refusal, case, inputs) if self.accepts else None,
+        )
 
     def inputs(
         self, case: Case, language: Language, generator: torch.Generator
@@ -136,6 +147,35 @@ class Oracle:
             self._broken(f"verify() returned {type(right).__name__}, not True or False")
         return right
 
+    @property
+    def accepts(self) -> bool:
+        """True if the oracle has an `accept`, which decides in the place of the tolerance."""
+        return hasattr(self._module, "accept")
+
+    def refusal(
+        self, case: Case, inputs: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
+    ) -> str:
+        """Return what the oracle's `accept` says against the outputs; "" if it accepts them.
+
+        It gets copies. Raises GraderError, with its line, if it fails or breaks its contract.
+        """
+        copies = {name: value.clone() for name, value in outputs.items()}
+        arguments = self.arguments(case, inputs)
+        with torch.device(next(iter(copies.values())).device):
+            answer = self._guarded(f"accept({case.name})", self._module.accept, arguments, copies)
+        if isinstance(answer, bool):
+            return "" if answer else NOT_ACCEPTED
+        sentence = one_line(answer)[:_MOST_SENTENCE] if isinstance(answer, str) else ""
+        if not sentence:
+            what = "an empty text" if isinstance(answer, str) else type(answer).__name__
+            code = getattr(self._module.accept, "__code__", None)
+            self._broken(
+                f"accept({case.name}) returned {what}, not True, False or a sentence about what is "
+                "wrong",
+                line=getattr(code, "co_firstlineno", None),
+            )
+        return sentence
+
     def baseline(
         self, case: Case, arguments: dict[str, Any], outputs: dict[str, torch.Tensor]
     ) -> None:
@@ -189,8 +229,9 @@ class Oracle:
         # A contiguous copy: a view such as one column of a matrix would keep its stride.
         return value.detach().clone(memory_format=torch.contiguous_format)
 
-    def _broken(self, what: str) -> NoReturn:
-        raise GraderError(f"{self._assignment.oracle}: {what}")
+    def _broken(self, what: str, line: int | None = None) -> NoReturn:
+        place = f"{self._assignment.oracle}:{line}" if line else self._assignment.oracle
+        raise GraderError(f"{place}: {what}")
 
     def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:

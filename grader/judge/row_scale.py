@@ -1,22 +1,29 @@
 """Explain a factor of whole rows: a mean or a root that a kernel computes differently.
 
 A norm divides a row by a number that it computes from the row. The factors of all rows are compared
-with what classic mistakes would give: a sum that ends early or is divided by something else.
+with what classic mistakes would give: a sum that ends early or is divided by something else. If
+each thread uses a sum of its own, the factor differs within a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
 _TILES = (32, 64, 128, 256, 512, 1024, 2048, 4096)
-_CLOSE = 3e-4  # relative; epsilon adds to the mean, and sums are in float32
+_BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads of a block
+_MOST_TIMES = 16
+_CLOSE = 3e-4  # relative; sums are in float32
+_CLOSE_ALONE = 3e-5  # the same, if one factor has to prove it
 _LEAST = 1e-2  # a factor nearer to 1 proves nothing
 
 
 def explain(
-    factors: torch.Tensor, shape: tuple[int, ...], inputs: Mapping[str, torch.Tensor]
+    factors: torch.Tensor,
+    shape: tuple[int, ...],
+    inputs: Mapping[str, torch.Tensor],
+    sizes: Mapping[str, int | float],
 ) -> str | None:
     """Return the mistake that gives these factors, one for each row; None if there is none.
 
@@ -24,43 +31,175 @@ def explain(
     """
     if float((factors - 1).abs().max()) < _LEAST:
         return None
+    close = _CLOSE if factors.numel() > 1 else _CLOSE_ALONE
     for name, value in inputs.items():
         if tuple(value.shape) != shape or not value.is_floating_point():
             continue
-        for sentence, predicted in _mistakes(name, value.double().view(-1, shape[-1])):
-            if bool(((factors - predicted).abs() <= _CLOSE * factors.abs()).all()):
-                return sentence
+        rows = value.double().view(-1, shape[-1])
+        others = {
+            key: other.double()
+            for key, other in inputs.items()
+            if key != name and other.shape == rows.shape[1:] and other.is_floating_point()
+        }
+        for epsilon in _epsilons(sizes):
+            for sentence, predicted in _mistakes(name, rows, others, epsilon):
+                if bool(((factors - predicted).abs() <= close * factors.abs()).all()):
+                    return sentence
     return None
 
 
-def _mistakes(name: str, rows: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+def explain_within(
+    factors: torch.Tensor, inputs: Mapping[str, torch.Tensor], sizes: Mapping[str, int | float]
+) -> str | None:
+    """Return the mistake that gives these factors, one for each element of the rows.
+
+    `factors` is (rows, columns); NaN where the expected value is too small for a factor.
+    """
+    known = ~torch.isnan(factors)
+    if int(((factors - 1).abs() > _LEAST)[known].sum()) < 8:
+        return None
+    columns = torch.arange(factors.shape[1])
+    for value in inputs.values():
+        if value.numel() != factors.numel() or not value.is_floating_point():
+            continue
+        squares = value.double().view(factors.shape).square()
+        whole = squares.sum(dim=1, keepdim=True)
+        for sentence, group in _groups(columns):
+            parts = torch.zeros(factors.shape[0], int(group.max()) + 1, dtype=torch.float64)
+            own = parts.index_add(1, group, squares)[:, group]
+            for epsilon in _epsilons(sizes):
+                predicted = _ratio(whole, own, factors.shape[1], epsilon)
+                if bool((((factors - predicted).abs() <= _CLOSE * factors.abs()) | ~known).all()):
+                    return sentence
+    return None
+
+
+def _groups(columns: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield which columns a thread adds up that uses no sum but its own, or its warp's."""
+    for block in _BLOCKS:
+        if block < columns.numel():
+            yield (
+                f"each of {block} threads uses its own sum, not that of all threads of the block",
+                columns % block,
+            )
+        if block > 32:
+            yield (
+                f"each warp of a block of {block} threads uses its own sum, not that of the block",
+                columns % block // 32,
+            )
+        if block < columns.numel():
+            yield (
+                f"each {block} elements of the row are divided by the root of their own sum",
+                columns // block,
+            )
+    yield "each thread uses its own sum, not that of all threads of the block", columns
+
+
+def _epsilons(sizes: Mapping[str, int | float]) -> tuple[float, ...]:
+    """Return what may be added to the mean, as it is passed to the kernel."""
+    return (0.0, *(value for value in sizes.values() if isinstance(value, float)))
+
+
+def _ratio(whole: torch.Tensor, other: torch.Tensor, length: int, epsilon: float) -> torch.Tensor:
+    """Return the factor of a result that has the `other` sum in the place of the `whole`."""
+    return ((whole / length + epsilon) / (other / length + epsilon)).sqrt()
+
+
+def _mistakes(
+    name: str, rows: torch.Tensor, others: Mapping[str, torch.Tensor], epsilon: float
+) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield mistakes in the root of the mean square of a row, with their factors."""
     length = rows.shape[1]
-    squares = rows.square().cumsum(dim=1)
-    whole = squares[:, -1]
-    mean = whole / length
-    one = torch.ones_like(whole)
-    yield "the sum is not divided by the length of the row", one / length**0.5
-    for number in _TILES:
-        if number != length:
-            yield f"each term is in the sum {number} times", one / number**0.5
-    for number in _TILES:
-        if number != length:
+    squares = rows.square()
+    whole = squares.sum(dim=1)
+    mean = whole / length + epsilon
+    plain = rows.sum(dim=1)
+
+    def ratio(other: torch.Tensor) -> torch.Tensor:
+        return _ratio(whole, other, length, epsilon)
+
+    yield "the sum is not divided by the length of the row", ratio(whole * length)
+    for number in sorted({*range(2, _MOST_TIMES + 1), *_TILES} - {length}):
+        yield f"each term is in the sum {number} times", ratio(whole * number)
+    for number in (*_TILES, length - 1, rows.shape[0]):
+        if number not in (0, 1, length):
+            what = f"the number of rows ({number})" if number == rows.shape[0] else str(number)
             yield (
-                f"the sum is divided by {number}, not by the length of the row ({length})",
-                one * (number / length) ** 0.5,
+                f"the sum is divided by {what}, not by the length of the row ({length})",
+                ratio(whole * length / number),
             )
+        if number not in (0, 1):
+            words = f"the sum is divided by {number} as well as by the length of the row"
+            yield words, ratio(whole / number)
+    yield "the sum is cut to a whole number", ratio(whole.trunc())
+    yield "the mean is cut to a whole number", ratio((whole / length).trunc() * length)
     yield "the root of the mean square is missing", mean.rsqrt()
     yield "it is multiplied by the root of the mean square, not divided", mean
-    plain = rows.sum(dim=1)
-    if bool((plain > 0).all()):
+    yield "the division by the root of the mean square is missing", mean.sqrt()
+    if epsilon:
+        exact = whole / length
+        yield "epsilon is added to the root, not under it", mean.sqrt() / (exact.sqrt() + epsilon)
         yield (
-            f"the sum is of the elements of `{name}`, not of their squares",
-            (whole / plain).sqrt(),
+            "epsilon is added to the sum, not to the mean",
+            ratio(whole + epsilon - length * epsilon),
         )
+        yield "epsilon is left out", (mean / exact).sqrt()
+    if bool((plain > 0).all()):
+        yield f"the sum is of the elements of `{name}`, not of their squares", ratio(plain)
+    yield (
+        f"the sum is of the absolute values of `{name}`, not of their squares",
+        ratio(rows.abs().sum(dim=1)),
+    )
+    yield "the square of the sum is taken, not the sum of the squares", ratio(plain.square())
+    yield (
+        "the variance is taken, not the mean square: the mean is subtracted before the squares",
+        ratio(whole - plain.square() / length),
+    )
+    for key, other in others.items():
+        yield (
+            f"the sum is of the squares of `{key}`",
+            ratio(other.square().sum().expand(whole.shape)),
+        )
+        yield (
+            f"the sum is of the squares of `{name}` times `{key}`",
+            ratio((rows * other).square().sum(dim=1)),
+        )
+    if rows.shape[0] > 1:
+        yield "every row is divided by the root of row 0", ratio(whole[:1].expand(whole.shape))
+        yield "the sum is not set back to 0 between rows", ratio(whole.cumsum(dim=0))
+    yield from _partial(squares, ratio)
+
+
+def _partial(
+    squares: torch.Tensor, ratio: Callable[[torch.Tensor], torch.Tensor]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield sums that lack elements of the row, with their factors."""
+    length = squares.shape[1]
+    columns = torch.arange(length)
     ends = {length // tile * tile for tile in _TILES} | {*_TILES, length - 1}
     for end in sorted(end for end in ends if 0 < end < length):
         yield (
             f"the sum has only the first {end} of {length} elements of the row",
-            (whole / squares[:, end - 1]).sqrt(),
+            ratio(squares[:, :end].sum(dim=1)),
         )
+    for block in _BLOCKS:
+        thread = columns % block
+        parts = {
+            f"only the sum of thread 0 of {block} is used, not that of all threads": thread == 0,
+            f"only the sum of the first warp of a block of {block} threads is used": thread < 32,
+            f"only the sums of the first {block // 2} of {block} threads are added up": thread
+            < block // 2,
+            f"the sum of thread 0 of {block} is left out": thread > 0,
+            f"the sum of the last of {block} threads is left out": thread < block - 1,
+        }
+        last = columns >= (length - 1) // block * block
+        words = f"the last {int(last.sum())} of {length}"
+        parts[f"the sum has only {words} elements of the row"] = last
+        for sentence, kept in parts.items():
+            if 0 < int(kept.sum()) < length:
+                yield sentence, ratio(squares[:, kept].sum(dim=1))
+    yield (
+        f"the sum lacks the first of {length} elements of the row",
+        ratio(squares[:, 1:].sum(dim=1)),
+    )
+    yield "the sum has only every second element of the row", ratio(squares[:, ::2].sum(dim=1))

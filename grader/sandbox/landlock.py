@@ -55,6 +55,8 @@ _PARTS = (
     "compute-sanitizer", "pyvenv.cfg", "*-linux-gnu",
 )  # fmt: skip
 
+_PACKAGES = ("site-packages", "dist-packages")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relaxation:
@@ -148,6 +150,8 @@ def _python() -> Iterator[str]:
         yield from _parts(Path(prefix))
     for name in ("stdlib", "platstdlib", "purelib", "platlib", "include"):
         yield sysconfig.get_path(name)
+    # Packages of another environment, or of the user's own (`pip install --user`).
+    yield from (path for path in sys.path if Path(path).name in _PACKAGES)
     yield from _program(Path(sys.executable))
 
 

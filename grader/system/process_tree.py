@@ -36,12 +36,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _KILL_S = 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")  # in a second, of /proc/PID/stat
 
-# A search reads a file for each thread of the judge: programs that run side by side share it.
-_STRAYS_VALID_S = 0.05
-
 _lock = threading.Lock()
 _started: set[int] = set()
-_strays_seen: tuple[float, list[int]] = (float("-inf"), [])
 
 
 def become_subreaper() -> None:
@@ -156,10 +152,15 @@ def _kill_strays() -> int:
 
 
 def strays() -> list[int]:
-    """Return the children that the judge did not start and that are not in its session."""
-    session = os.getsid(0)
+    """Return the children that the judge did not start and that are not in its session.
+
+    The kernel gives an orphan to the subreaper's first thread that lives, which is its main thread
+    (`find_alive_thread` in Linux's kernel/exit.c). The other threads, a hundred with torch, are not
+    searched: each system call of a thread of Python waits for the others.
+    """
+    session, judge = os.getsid(0), os.getpid()
     found = []
-    for pid in children(os.getpid()):
+    for pid in _children(judge, [Path(f"/proc/{judge}/task/{judge}")]):
         if pid in _started:
             continue
         with contextlib.suppress(ProcessLookupError):
@@ -168,25 +169,33 @@ def strays() -> list[int]:
     return found
 
 
-def _recent_strays() -> list[int]:
-    """Return the stray processes, as they were at most a moment ago."""
-    global _strays_seen
-    seen_s, found = _strays_seen
-    if time.monotonic() - seen_s > _STRAYS_VALID_S:
-        found = strays()
-        _strays_seen = time.monotonic(), found
-    return found
-
-
 def children(pid: int) -> list[int]:
     """Return the children of a process, [] if it is gone."""
     try:
-        # One file for each thread: a child belongs to the thread that forked it.
-        files = list(Path(f"/proc/{pid}/task").glob("*/children"))
-        if files:
-            return [int(word) for file in files for word in file.read_text().split()]
+        # A child belongs to the thread that forked it.
+        return _children(pid, list(Path(f"/proc/{pid}/task").iterdir()))
+    except OSError:
+        return []
+
+
+def _children(pid: int, threads: Sequence[Path]) -> list[int]:
+    """Return the children of these threads; of all, where the kernel keeps no such lists."""
+    found: list[int] = []
+    for thread in threads:
+        try:
+            found += map(int, (thread / "children").read_text().split())
+        except FileNotFoundError:
+            if not Path(f"/proc/{pid}/task/{pid}/children").exists():
+                return _listed_children(pid)
+        except OSError:
+            pass  # the thread has ended
+    return found
+
+
+def _listed_children(pid: int) -> list[int]:
+    try:
         return [child.pid for child in psutil.Process(pid).children()]
-    except (OSError, psutil.Error):
+    except psutil.Error:
         return []
 
 
@@ -195,7 +204,7 @@ def members(pid: int) -> list[int]:
     return [
         pid,
         *descendants(pid),
-        *(each for stray in _recent_strays() for each in (stray, *descendants(stray))),
+        *(each for stray in strays() for each in (stray, *descendants(stray))),
     ]
 
 
@@ -260,9 +269,11 @@ def queued_s(pids: Sequence[int]) -> dict[int, float]:
     """
     found: dict[int, float] = {}
     for pid in pids:
-        for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-            with contextlib.suppress(OSError, IndexError):
-                found[int(file.parent.name)] = int(file.read_text().split()[1]) / 1e9
+        with contextlib.suppress(OSError):
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                with contextlib.suppress(OSError, IndexError):
+                    figures = (thread / "schedstat").read_text().split()
+                    found[int(thread.name)] = int(figures[1]) / 1e9
     return found
 
 

@@ -24,7 +24,7 @@ from grader.timing.estimate import Estimate
 NOISE = 0.03
 # Rounds continue until the interval is this narrow, or this narrow and far from every tier.
 WIDTH = 0.01
-FAR_WIDTH = 0.015
+FAR_WIDTH = 0.05
 
 
 class Criterion(str, Enum):
@@ -154,21 +154,27 @@ def _interpolated(figure: float, criterion: Criterion, tiers: Sequence[Tier]) ->
             yield less + (more - less) * (figure - low) / (high - low)
 
 
-def settled(found: Found, tiers: Sequence[Tier]) -> bool:
+def settled(found: Found, tiers: Sequence[Tier], scale: Scale = Scale.STEPS) -> bool:
     """True if more rounds would not change the points.
 
-    Each interval that a tier asks for is narrow enough, or narrow and so far from every tier that
-    an interval of three times its width would not reach one.
+    Every interval is narrow, or none is wide and every tier is surely reached or surely missed. On
+    a linear scale the points follow the figure up to the best tier, which must be reached then.
     """
-    return all(
-        _settled(figure, [t.asked[criterion] for t in tiers if criterion in t.asked])
-        for criterion, figure in found.items()
+    widest = max(figure.width for figure in found.values())
+    needed = tiers if scale is Scale.STEPS else [max(tiers, key=lambda tier: tier.speedup)]
+    may_miss = scale is Scale.STEPS
+    return widest <= WIDTH or (
+        widest <= FAR_WIDTH and all(_sure(found, tier, may_miss=may_miss) for tier in needed)
     )
 
 
-def _settled(figure: Estimate, asked: Sequence[float]) -> bool:
-    if figure.width <= WIDTH:
-        return True
-    reach = figure.high - figure.low
-    low, high = figure.low - reach, figure.high + reach
-    return figure.width <= FAR_WIDTH and not any(low < least <= high for least in asked)
+def _sure(found: Found, tier: Tier, *, may_miss: bool) -> bool:
+    """True if intervals of three times the width would show the tier reached, or missed."""
+    reached, missed = False, may_miss
+    for criterion, least in tier.asked.items():
+        if criterion in found:
+            figure = found[criterion]
+            reach = figure.high - figure.low
+            reached = reached or least <= figure.low - reach
+            missed = missed and figure.high + reach < least
+    return reached or missed

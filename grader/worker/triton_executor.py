@@ -45,9 +45,11 @@ _MOST_TEXTS = 4096
 _MOST_TEXT = 4 << 20  # bytes of IR; a kernel of a thousand lines has some 200,000
 _SHARE = 0.8  # of a call's time, which its launches together may take
 _ENDLESS_SHARE = 0.4  # of a call's time, in which the programs of any launch could end
+_MOST_REPEATS = 16  # of one launch, if a call's time is not enough: no sizes of a case require more
 
 
 # What is counted of a kernel's launches.
+_MOST_GRIDS_TOLD = 4  # of a call
 _COUNTED = ("launches", "programs", "operations", "loaded_bytes", "stored_bytes")
 # What a message of another form ends in.
 _MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
@@ -75,7 +77,7 @@ class Executor:
         self._left_s = 0.0
         self._seconds = 0.0
         self._host_wrote: Counter[str] = Counter()
-        self._launches = 0
+        self._repeats: Counter[int] = Counter()  # launches of this call, by a hash of each
         self._kernels: dict[str, dict[str, Any]] = {}
         self._told: dict[tuple[int, str], int] = {}
         # If the judge has put the code of launches here, their accesses are counted.
@@ -109,7 +111,7 @@ class Executor:
         self._found.found.clear()
         self._found.occurrences = 0
         self._host_wrote.clear()
-        self._launches = 0
+        self._repeats.clear()
         self._kernels.clear()
         for buffer in self._buffers.values():
             buffer.begin(checked=self._checked)
@@ -255,7 +257,10 @@ class Executor:
         others = [whole_view(given) for given in storages if id(given.storage) not in viewed]
         if self._idle:
             return {"wrote": []}, []
-        self._launches += 1
+        repeated = hash(repr((launch["ir"], launch["grid"], launch["arguments"])))
+        self._repeats[repeated] += 1
+        if self._repeats.total() <= _MOST_GRIDS_TOLD:
+            worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z])
         number = self._tell_launch(launch, module)
         if self._recording is not None:
             if number is None:
@@ -281,7 +286,8 @@ class Executor:
                 run, self._memory, self._found, deadline_s=began_s + self._left_s
             )
         except execution.TimeLimitError as error:
-            return self._too_long(error, x * y * z, began_s)
+            repeats = self._repeats[repeated]
+            return self._too_long(error, module.kernel.name, x * y * z, repeats, began_s)
         except Unsupported as error:
             return self._not_executed(f"the executor cannot run {error}", error.at)
         except UncountedError as error:
@@ -388,8 +394,19 @@ class Executor:
         return {"wrote": wrote}, blobs
 
     def _too_long(
-        self, error: execution.TimeLimitError, programs: int, began_s: float
+        self,
+        error: execution.TimeLimitError,
+        kernel: str,
+        programs: int,
+        repeats: int,
+        began_s: float,
     ) -> tuple[dict[str, Any], list[Any]]:
+        """Stop the call; tell a loop without end from more work than the executor can do.
+
+        A host loop without end uses up this time or the call's own, and the machine's speed
+        decides which comes first: the verdict must be the same. Where launches are recorded, the
+        GPU's run of them decides.
+        """
         at = error.at
         # After many launches the last one may have had no time left.
         if error.endless and self._left_s > _ENDLESS_SHARE * self._seconds:
@@ -401,6 +418,9 @@ class Executor:
         )
         if self._recording is not None:
             return self._not_executed(message, at)
+        if repeats > _MOST_REPEATS:
+            message = f"`{kernel}` was launched {repeats:,} times with the same arguments"
+            return self._not_measured("repeated", message, None), []
         return self._not_measured("budget", message, at), []
 
     def _kernel(self, name: str) -> dict[str, Any]:

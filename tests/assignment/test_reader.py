@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from paths import REPOSITORY
 from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.catalogue import find_assignments
 from grader.assignment.counter_bounds import CounterBounds
-from grader.assignment.model import Tolerance
 from grader.assignment.reader import read_assignment
+from grader.assignment.tolerance import Tolerance
 from grader.errors import SpecError
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
@@ -263,8 +264,27 @@ def test_case_may_be_exact_by_itself(folder: Path) -> None:
     write(folder, GOOD.replace("cols = [33, 1] }", "cols = [33, 1] }\nexact = true"))
     assignment = read_assignment(folder)
     drawn = assignment.draw_cases(Device.CPU, Language.TRITON, public_seed=0, secret_seed=0)
-    exact = [assignment.tolerance(case, Language.TRITON).exact for case in drawn]
+    exact = [assignment.tolerance(case, Language.TRITON, "output").exact for case in drawn]
     assert exact == [True, True, False, False, False]
+
+
+def test_later_tables_of_a_tolerance_replace_earlier_ones(folder: Path) -> None:
+    text = GOOD.replace(
+        "triton = { rtol = 1e-3 }",
+        "max_wrong_fraction = 0.01\ntriton = { rtol = 1e-3 }\n"
+        "output = { atol = 1e-2, triton = { max_wrong_fraction = 0 } }",
+    )
+    own = "tolerance = { rtol = 0.5, triton = { exact = true } }"
+    write(folder, text.replace("cols = [33, 1] }", f"cols = [33, 1] }}\n{own}"))
+    assignment = read_assignment(folder)
+
+    def found(language: Language) -> list[Tolerance]:
+        drawn = assignment.draw_cases(Device.CPU, language, public_seed=0, secret_seed=0)
+        return [assignment.tolerance(case, language, "output") for case in (drawn[0], drawn[-1])]
+
+    cuda = Tolerance(atol=1e-2, rtol=1e-5, max_wrong_fraction=0.01)
+    assert found(Language.CUDA) == [replace(cuda, rtol=0.5), cuda]
+    assert found(Language.TRITON) == [Tolerance(exact=True), Tolerance(atol=1e-2, rtol=1e-3)]
 
 
 def test_torch_is_forbidden_unless_a_kernel_allows_it(folder: Path) -> None:

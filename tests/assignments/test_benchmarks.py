@@ -98,7 +98,7 @@ def test_gemm_verifies_by_the_tolerance_of_its_spec(gemm: Assignment) -> None:
     oracle = Oracle(gemm)
     case = gemm.benchmarks[0].case(0)
     for language, kind in ((Language.CUDA, torch.float32), (Language.TRITON, torch.float16)):
-        tolerance = gemm.tolerance(case, language)
+        tolerance = gemm.tolerance(case, language, "c")
         assert oracle._module.ALLOWED[kind] == (tolerance.atol, tolerance.rtol)
 
 
@@ -107,7 +107,7 @@ def test_gemm_accepts_what_the_tolerance_accepts(gemm: Assignment, language: Lan
     for seed in range(10):
         oracle, case, inputs, exact = product(gemm, language, seed)
         kind = inputs["a"].dtype
-        tolerance = gemm.tolerance(case, language)
+        tolerance = gemm.tolerance(case, language, "c")
         noise = torch.empty_like(exact).uniform_(-0.9, 0.9)
         worst = (exact + noise * (tolerance.atol + tolerance.rtol * exact.abs())).to(kind)
         if language is Language.TRITON:

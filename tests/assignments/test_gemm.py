@@ -11,8 +11,9 @@ import torch
 from paths import REPOSITORY
 
 from grader.assignment.cases import Case
-from grader.assignment.model import Assignment, Tolerance
+from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import accepts, compare
 from grader.judge.oracle import CaseData, Oracle
 from grader.vocabulary import Device, Language, Visibility
@@ -261,7 +262,7 @@ def test_the_visible_cases_on_a_processor_find(
         a, b = (factor.float() for factor in factors(data))
         if case.visibility is Visibility.VISIBLE and a.numel() * b.shape[1] < 4_000_000:
             actual = mistaken(a, b).to(data.inputs["a"].dtype)
-            tolerance = assignment.tolerance(case, language)
+            tolerance = assignment.tolerance(case, language, "c")
             found += not accepts(actual, data.expected["c"], tolerance).all()
     # Not by luck in one of them.
     assert found >= 5

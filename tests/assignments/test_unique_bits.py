@@ -86,7 +86,7 @@ def test_expected_values_are_an_independent_computation_s(
 def test_honest_error_is_zero_and_neighbours_are_never_equal(assignment: Assignment) -> None:
     for seed in range(5):
         matrix, expected = drawn(assignment, 67, 67, seed)
-        tolerance = assignment.tolerance(case(67, 67), Language.CUDA)
+        tolerance = assignment.tolerance(case(67, 67), Language.CUDA, "output")
         right = expected.to(torch.float32)
 
         def wrong(actual: torch.Tensor) -> int:

@@ -177,6 +177,25 @@ def test_too_much_shared_memory_names_the_array_and_its_line() -> None:
     assert "smaller tiles" in diagnostics.advice(found.message)
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("‘grader_type_As’ was not declared", "‘As’ was not declared"),
+        (
+            "cannot convert ‘grader_type_As’ {aka ‘float [16][16]’} to ‘float’",
+            "cannot convert ‘float [16][16]’ to ‘float’",
+        ),
+        (
+            "size of array ‘grader_type_tile’ is not constant",
+            "size of array ‘tile’ is not constant",
+        ),
+    ],
+)
+def test_a_shared_variable_has_the_students_name(message: str, shown: str) -> None:
+    (found,) = diagnostics.parse(f"silu.cu:7:3: error: {message}", "silu.cu")
+    assert found.message == shown
+
+
 def test_a_host_function_in_a_kernel_names_what_to_use_and_no_flag() -> None:
     message = (
         'silu.cu(7): error: calling a constexpr __host__ function("max") from a __global__ '

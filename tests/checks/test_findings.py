@@ -236,7 +236,7 @@ def test_hints_differ() -> None:
         ("out_of_bounds", "`if (i < n)`"),
         ("misaligned", "float4"),
         ("race", "`__syncthreads()`"),
-        ("uninitialized", "initialise"),
+        ("uninitialized", "cudaMemset"),
         ("barrier", "all threads of a block"),
         ("leak", "`cudaFree`"),
         ("invalid_copy", "size in bytes"),

@@ -88,7 +88,11 @@ def test_a_hidden_size_finds_what_no_visible_one_reaches(silu: Assignment, tmp_p
     assert check.verdict is Verdict.MEMORY_ERROR
     assert check.message.startswith("silu.cu:6: ")
     assert isinstance(check.evidence, MemoryEvidence)
-    assert check.evidence.findings[0].line == 6
+    (finding,) = check.evidence.findings
+    assert finding.line == 6
+    told = f"{check.message} {finding}"
+    assert not any(number in told for number in ("1500", "1501", "6000", "6004")), told
+    assert (finding.element, finding.elements, finding.block, finding.count) == (None,) * 3 + (1,)
     assert check.evidence.cases == ("n=1", "n=33", "n=1025", "a hidden case")
     assert check.evidence.output == "", "the submission prints the sizes that it gets"
 

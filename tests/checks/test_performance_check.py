@@ -248,7 +248,7 @@ def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     monitor: Any = SimpleNamespace(disturbances=lambda: ())
     benchmark = assignment.benchmarks[0]
     check._measure_one(
-        bench, anything, anything, anything, benchmark, monitor, 7, 8.0, 0.01, TIERS, None
+        bench, anything, anything, anything, benchmark, monitor, 7, 8.0, 1, TIERS, Scale.STEPS, None
     )
     assert asked == [tolerance]
 

@@ -134,7 +134,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         torch_cost: Cost = TORCH,
         budget_s: float = 5.0,
         throttled: Callable[[], Sequence[str]] = lambda: (),
-        enough: Callable[[Sequence[Round]], bool] = lambda rounds: True,
+        enough: Callable[[Sequence[Round]], bool] = lambda rounds: len(rounds) >= 20,
         tolerance: DriftTolerance = DRIFT_TOLERANCE,
     ) -> Measured:
         name = SILU.kernels[0].files[language]
@@ -398,9 +398,9 @@ def test_what_takes_torch_long_is_not_hopeless(timed: Callable[..., Measured]) -
 
 
 def test_a_slow_submission_makes_fewer_calls(timed: Callable[..., Measured], clock: Clock) -> None:
-    measured = timed(REFERENCE, cost=constant(0.022))
+    measured = timed(REFERENCE, cost=constant(0.014))
     assert measured.found is not None
-    assert measured.found.median == pytest.approx(TORCH_S / 0.022)
+    assert measured.found.median == pytest.approx(TORCH_S / 0.014)
     assert max(calls for side, calls in clock.bursts if side == "hand-in") == 2
 
 
@@ -417,7 +417,9 @@ def test_being_slow_at_first_gains_no_short_bursts(
     measured = timed(
         REFERENCE,
         cost=slow_at_first,
-        enough=lambda rounds: estimate([one.ratio for one in rounds]).width <= 0.01,
+        enough=lambda rounds: (
+            len(rounds) >= 20 and estimate([one.ratio for one in rounds]).width <= 0.01
+        ),
     )
     assert measured.calls_per_round == SETS
     assert measured.found is not None

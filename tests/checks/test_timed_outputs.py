@@ -6,7 +6,7 @@ import pytest
 import torch
 from slow import slow_unless
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.checks.performance.timed_outputs import _steps, _within
 from grader.judge.compare import BITS, accepts
 

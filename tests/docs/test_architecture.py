@@ -34,10 +34,11 @@ def test_the_page_names_existing_modules() -> None:
         assert path.exists() or path.with_suffix(".py").exists(), name
 
 
-def test_the_page_names_existing_functions() -> None:
+def test_the_page_names_existing_functions_and_constants() -> None:
     text = PAGE.read_text(encoding="utf-8")
     rows = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`, `([A-Za-z_.]+)`", text)
     assert rows
     for file, name in rows:
         source = (PACKAGE / file).read_text(encoding="utf-8")
-        assert f"def {name.rpartition('.')[2]}(" in source, (file, name)
+        last = name.rpartition(".")[2]
+        assert re.search(rf"def {last}\(|^{last}\b.* = ", source, re.MULTILINE), (file, name)

@@ -21,7 +21,7 @@ import sample_reports
 
 from grader.errors import UsageError
 from grader.formats import github, registry
-from grader.formats.output_format import OutputFormat
+from grader.formats.output_format import Extras, OutputFormat
 from grader.report.model import Report, to_json
 from grader.report.reader import from_json, read_report
 from grader.report.verdict import Verdict
@@ -106,6 +106,29 @@ def test_github(report: Report) -> None:
 
 
 @every_report
+def test_sarif(report: Report) -> None:
+    [run] = format_contracts.sarif(rendered(registry.SARIF, report))["runs"]
+    levels = {result["level"] for result in run["results"]}
+    failed = any(check.verdict.judged for entry in report.kernels for check in entry.checks) and (
+        report.verdict.judged and not report.verdict.earns_points
+    )
+    assert ("error" in levels) is failed
+    notes = run["invocations"][0]["toolExecutionNotifications"]
+    assert any("pending" in note["message"]["text"] for note in notes) is (report.pending > 0)
+
+
+def test_sarif_has_the_readers_path_and_both_lines_of_a_race() -> None:
+    extras = Extras(paths={"silu.cu": "my work/silu.cu"})
+    text = registry.SARIF.file(sample_reports.memory_error(), extras)
+    assert text is not None
+    [run] = format_contracts.sarif(text)["runs"]
+    race = next(one for one in run["results"] if one["ruleId"] == "memory/race")
+    places = [one["physicalLocation"] for one in (*race["locations"], *race["relatedLocations"])]
+    assert {place["artifactLocation"]["uri"] for place in places} == {"my%20work/silu.cu"}
+    assert [place["region"]["startLine"] for place in places] == [21, 24]
+
+
+@every_report
 def test_junit(report: Report) -> None:
     root = format_contracts.junit(rendered(registry.JUNIT, report))
     names = [case.get("name") for case in root.iter("testcase")]
@@ -156,6 +179,15 @@ def test_golden_of_githubs_log_and_summary(name: str) -> None:
 @every_report
 def test_githubs_summary_takes_no_entity_apart(report: Report) -> None:
     assert not re.search(r"&[a-z]*\\", github.summary(report))
+
+
+def test_githubs_summary_has_the_tables_of_the_pages_figures() -> None:
+    wrong = github.summary(sample_reports.wrong_answer())
+    assert "| n=33 | 8 of 33 | only the last 8 elements |  |" in wrong
+    counted = github.summary(sample_reports.too_slow_by_counters())
+    assert "| stores to global memory | 81,920 sectors | 10,240 | 8.00 | 1.1 |" in counted
+    timed = github.summary(sample_reports.too_slow())
+    assert "| n=67108864 | 130.2 us | 251.0 us | 0.519 \\(0.515 to 0.522\\) |" in timed
 
 
 def test_githubs_summary_keeps_an_apostrophe() -> None:
@@ -315,6 +347,7 @@ def test_what_is_printed_stays_text(form: OutputFormat) -> None:
         registry.GITHUB: format_contracts.classroom,
         registry.JUNIT: format_contracts.junit,
         registry.HTML: html_pages.inert,
+        registry.SARIF: format_contracts.sarif,
     }
     contract[form](text)
     if form is registry.AUTOLAB:

@@ -194,7 +194,7 @@ def test_points_of_hidden_cases_stand_beside_those_of_the_visible_ones(show_hidd
     lines = shown(_hidden_elsewhere(), show_hidden=show_hidden).splitlines()
     place = lines.index("  correctness  accepted  36 / 36")
     assert lines[place + 1] == (
-        "    9 of 9 cases are right · 9 more in hidden cases, graded by the course"
+        "    9 of 9 cases are right · 9 more points in hidden cases, graded by the course"
     )
     assert not any(line.startswith("  correctness, hidden") for line in lines)
     if show_hidden:

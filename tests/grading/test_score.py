@@ -11,8 +11,9 @@ import sample_reports
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.assignment.model import Assignment, Kernel, Tolerance
+from grader.assignment.model import Assignment, Kernel
 from grader.assignment.signature import Signature
+from grader.assignment.tolerance import Tolerance
 from grader.build.artifact import Built, Rejected
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis

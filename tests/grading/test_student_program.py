@@ -14,6 +14,7 @@ from pathlib import Path
 
 import own_programs
 import pytest
+import weak_programs
 from paths import REPOSITORY
 from silu_points import KERNEL as RIGHT_KERNEL
 from slow import slow_unless
@@ -101,8 +102,48 @@ def test_who_can_tell_is_accepted(silu: Assignment, name: str) -> None:
     sentence = judge(silu, own_programs.ACCEPTED[name])
     assert sentence.verdict is Verdict.ACCEPTED, sentence
     assert sentence.message == (
-        "accepts silu.cu in 2 of 2 runs, and detects a wrong element in 9 of 9"
+        "accepts silu.cu in 2 of 2 runs, and detects a wrong element in 14 of 14"
     )
+
+
+@pytest.mark.usefixtures("no_nvcc")
+def test_an_ignored_failure_is_told_with_its_line(silu: Assignment) -> None:
+    again = "    cudaFree(d_in);\n    cudaFree(d_in);\n"
+    sentence = judge(silu, own_programs.main(own_programs.CALL + own_programs.COMPARE + again))
+    assert sentence.verdict is Verdict.ACCEPTED, sentence
+    assert sentence.message.endswith(
+        "in 14 of 14; it ignores a failure: main.cu:30: cudaFree failed (invalid argument)"
+    )
+    assert "what every CUDA call returns" in sentence.hint
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_nvcc")
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        (name, fault)
+        for name in weak_programs.ASSIGNMENTS
+        for fault in ("right", *weak_programs.FAULTS)
+        if weak_programs.is_fault(name, fault)
+    ],
+)
+def test_a_program_of_a_shipped_assignment_has_to_see_every_change(name: str, fault: str) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / name)
+    file = {"silu": "silu.cu", "transpose": "v4_padded.cu", "gemm": "v2_tiled.cu"}[name]
+    kernel = SourceFile(path=file, text=(REPOSITORY / "reference" / name / file).read_text())
+    main = SourceFile(path="main.cu", text=weak_programs.weakened(name, fault))
+    part = build_main(assignment, main, CPU)
+    assert isinstance(part, Built), part
+    built = build_program(assignment, main, part, kernel, CPU)
+    assert isinstance(built, Built), built
+    for seed in range(3):
+        sentence = run(assignment, built, seed).diagnosis
+        if fault == "right":
+            assert sentence.verdict is Verdict.ACCEPTED, sentence
+        else:
+            assert sentence.verdict is Verdict.WRONG_ANSWER, sentence
+            assert sentence.message.startswith("main.cu accepted the output"), sentence
 
 
 @pytest.mark.usefixtures("no_nvcc")
@@ -146,7 +187,7 @@ static void forge()
         unsigned long from, to;
         char rights[5];
         std::sscanf(line, "%lx-%lx %4s", &from, &to, rights);
-        if (rights[3] == 's' && to - from == 4096) ((unsigned long*)from)[6] = 1;
+        if (rights[3] == 's' && to - from == 4096) ((unsigned long*)from)[7] = 1;
     }
     std::fclose(maps);
 }
@@ -351,7 +392,11 @@ exact = true
 [[cases]]
 sizes = {{ rows = 7, cols = 5 }}
 """
-LEAVES_ALONE = '#include "shaped.h"\nvoid shaped({c}*, {c}*, int, long long) {{}}\n'
+WRITES_SECOND = """\
+#include <cstring>
+#include "shaped.h"
+void shaped({c}*, {c}* second, int, long long) {{ std::memset(second, {fill}, 108 * sizeof({c})); }}
+"""
 # Its exit code says which element was changed: 1 + element of either array.
 FINDS_IT = """\
 #include <cstdio>
@@ -362,7 +407,7 @@ int main()
     {c} first[7 * 5], second[6 * 6 * 3], zero[108];
     std::memset(zero, {fill}, sizeof zero);
     std::memcpy(first, zero, sizeof first);
-    std::memcpy(second, zero, sizeof second);
+    std::memset(second, {fill} ^ 0x11, sizeof second);
     {c}* d_first;
     cudaMalloc(&d_first, sizeof first);
     cudaMemcpy(d_first, first, sizeof first, cudaMemcpyHostToDevice);
@@ -411,7 +456,7 @@ def test_one_element_is_changed_in_every_type_and_shape(
     main = SourceFile(path="main.cu", text=FINDS_IT.format(c=c, fill=fill))
     part = build_main(assignment, main, CPU)
     assert isinstance(part, Built), part
-    kernel = SourceFile(path="shaped.cu", text=LEAVES_ALONE.format(c=c))
+    kernel = SourceFile(path="shaped.cu", text=WRITES_SECOND.format(c=c, fill=fill))
     built = build_program(assignment, main, part, kernel, CPU)
     assert isinstance(built, Built), built
     judged = run(assignment, built, seed=fill)
@@ -425,7 +470,7 @@ def test_one_element_is_changed_in_every_type_and_shape(
         ):
             linear = linear * extent + position
         base = {"first": 1, "second": 100}[done.array]
-        first = 0 if "all of" in done.message else linear
+        first = 0 if "all of" in done.message or "elements of" in done.message else linear
         assert done.exit_code == (base + first if done.changed else 0), done
 
 
@@ -625,6 +670,8 @@ def test_a_filter_leaves_it_out_or_grades_what_it_needs(
     [
         ("right", "accepted"),
         ("managed_memory", "accepted"),
+        ("ignores_a_failed_copy", "wrong_answer"),
+        ("ignores_a_failed_launch", "wrong_answer"),
         ("always_says_right", "wrong_answer"),
         ("leaves_out_the_last", "wrong_answer"),
         ("compares_two_calls", "wrong_answer"),

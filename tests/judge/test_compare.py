@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import accepts, compare, poison_bytes
 
 NAN, INF = math.nan, math.inf
@@ -109,3 +109,21 @@ def test_poison_that_would_be_right_is_not_used() -> None:
 def test_a_case_that_accepts_everything_has_no_poison() -> None:
     with pytest.raises(ValueError, match="no byte pattern differs"):
         poison_bytes(torch.arange(-128, 128), torch.int8, Tolerance())
+
+
+@pytest.mark.parametrize(("wrong", "accepted"), [(0, True), (3, True), (4, False)])
+def test_a_fraction_of_the_elements_may_be_wrong(wrong: int, accepted: bool) -> None:
+    expected = torch.zeros(30, dtype=torch.float64)
+    actual = expected.float()
+    actual[:wrong] = NAN
+    found = compare("c", actual, expected, Tolerance(atol=0.1, max_wrong_fraction=0.1))
+    assert (found.accepted, found.mismatched) == (accepted, wrong)
+    assert found.within_fraction == (wrong == 3)
+
+
+def test_the_oracle_decides_where_it_has_an_accept() -> None:
+    expected = torch.zeros(3, dtype=torch.float64)
+    assert compare("c", torch.ones(3), expected, EXACT, "").accepted
+    refused = compare("c", torch.zeros(3), expected, EXACT, "no permutation")
+    assert not refused.accepted
+    assert refused.complaint == "no permutation"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare
 from grader.judge.error_map import SIDE, error_map, keep_one_map
 from grader.report.evidence import CaseResult, ErrorMap

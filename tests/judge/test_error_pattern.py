@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare, poison_bytes
 from grader.judge.error_pattern import PatternInput, count_unwritten_bytes, describe
 
@@ -257,3 +257,27 @@ def test_places_of_right_values() -> None:
     assert pattern(column, wanted[:, 0].contiguous(), source=wanted) == (
         "output element i is `x`[12 i + 1], counted from its first element"
     )
+
+
+@pytest.mark.parametrize(
+    ("actual", "wanted", "sentence"),
+    [
+        ([-0.0, 1.0], [0.0, 1.0], "zeros have the wrong sign: -0 where +0 is expected"),
+        ([0.0, 1.0], [-0.0, 1.0], "zeros have the wrong sign: +0 where -0 is expected"),
+        ([0.0, -0.0], [-0.0, 0.0], "+0 where -0 is expected and -0 where +0 is"),
+        ([0.0, 2.0], [-0.0, 1.0], None),
+        ([math.nan, 1.0], [0.0, 1.0], None),
+    ],
+)
+def test_signed_zeros(actual: list[float], wanted: list[float], sentence: str | None) -> None:
+    exact = Tolerance(exact=True)
+    comparison = compare("y", torch.tensor(actual), torch.tensor(wanted).double(), exact)
+    found = describe(
+        PatternInput(
+            comparison=comparison,
+            inputs={},
+            unwritten_bytes=torch.zeros(comparison.wrong.shape),
+            tolerance=exact,
+        )
+    )
+    assert (sentence in (found or "")) if sentence else "zeros have" not in (found or "")

@@ -18,21 +18,39 @@ from grader.vocabulary import Language, Visibility
 Values = torch.Tensor
 
 
-def sentence(name: str, sizes: dict[str, int | float], kernel: Callable[..., Values]) -> str | None:
+def sentence(
+    name: str,
+    sizes: dict[str, int | float],
+    kernel: Callable[..., Values],
+    *,
+    values: str = "random",
+    language: Language = Language.CUDA,
+) -> str | None:
     """Return the hypothesis for the output that `kernel` computes from the inputs in float64."""
     assignment = read_assignment(REPOSITORY / "assignments" / name)
     oracle = Oracle(assignment)
-    case = Case(name="", sizes=sizes, values="random", visibility=Visibility.VISIBLE, seed=1)
-    data = oracle.data(case, Language.CUDA)
+    case = Case(name="", sizes=sizes, values=values, visibility=Visibility.VISIBLE, seed=1)
+    data = oracle.data(case, language)
     (output,) = data.expected
-    actual = kernel(*(value.double() for value in data.inputs.values())).float()
-    tolerance = assignment.tolerance(case, Language.CUDA)
+    actual = kernel(*(value.double() for value in data.inputs.values()))
+    actual = actual.to(next(iter(data.inputs.values())).dtype)
+    tolerance = assignment.tolerance(case, language, output)
     comparison = compare(output, actual, data.expected[output], tolerance)
     return explain(oracle, assignment.signature, case, data, comparison, tolerance)
 
 
 def norm(x: Values, weight: Values, epsilon: float = 1e-5) -> Values:
     return x * weight / (x.square().mean(dim=1, keepdim=True) + epsilon).sqrt()
+
+
+COLUMN = torch.arange(40)
+
+
+def in_float16(a: Values, b: Values) -> Values:
+    total = torch.zeros(a.shape[0], b.shape[1], dtype=torch.float16)
+    for i in range(a.shape[1]):
+        total += (a[:, i : i + 1] @ b[i : i + 1]).half()
+    return total.double()
 
 
 GEMM = {"m": 20, "n": 24, "k": 40}
@@ -51,6 +69,14 @@ NORM = {"rows": 5, "cols": 33, "epsilon": 0.1}
         (lambda a, b: a @ b.flatten().view(24, 40).t(), "`b` read with row and column swapped"),
         (lambda a, b: a.half().double() @ b, "`a` rounded to float16"),
         (lambda a, b: a @ b + torch.rand(20, 24), None),
+        (lambda a, b: a[:, 32:] @ b[32:], "only the last 8 of 40 terms of the sum over `k`"),
+        (lambda a, b: a[:, 8:] @ b[8:], "the sum over `k` lacks its first 8 of 40 terms"),
+        (lambda a, b: a[:, ::16] @ b[::16], "only the first term of each tile of 16"),
+        (lambda a, b: 3 * a[:, :16] @ b[:16], "are added again for each tile"),
+        (lambda a, b: a[:, COLUMN % 16] @ b, "`a` with its first 16 columns in the place of"),
+        (lambda a, b: a @ b[:1].expand(40, 24), "`b` with row 0 in the place of every row"),
+        (lambda a, b: a[:, COLUMN % 10] @ b, None),
+        (lambda a, b: in_float16(a, b), None),  # the sum has no cancellation: another pattern
     ],
 )
 def test_a_product(kernel: Callable[..., Values], said: str | None) -> None:
@@ -81,3 +107,36 @@ def test_a_norm(kernel: Callable[..., Values], said: str | None) -> None:
 
 def test_few_wrong_elements_agree_by_chance() -> None:
     assert sentence("gemm", {"m": 1, "n": 2, "k": 40}, lambda a, b: a[:, :39] @ b[:39]) is None
+
+
+def test_the_square_of_an_argument() -> None:
+    found = sentence("rms_norm_matrix", dict(NORM), lambda x, w: norm(x, w, 0.1 * 0.1))
+    assert found == "the result is that of `epsilon` = the square of itself"
+
+
+def test_a_sum_of_large_terms_that_is_kept_in_float16() -> None:
+    sizes = {"m": 20, "n": 24, "k": 300}
+    found = sentence("gemm", dict(sizes), in_float16, values="cancelling", language=Language.TRITON)
+    assert str(found).endswith("of their sum: the sum is kept in float16")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        (lambda x: silu(-x), "the result is that of `input` with the opposite sign"),
+        (lambda x: silu(silu(x)), "the formula is applied twice to `input`"),
+        (lambda x: silu(2 * x), "the result is that of `input` times 2"),
+        (
+            lambda x: silu(x.roll(1)),
+            "the result is that of `input` with the element before each one",
+        ),
+        (lambda x: silu(1.3 * x), None),
+        (lambda x: silu(x.roll(3)), None),
+    ],
+)
+def test_an_elementwise_function(kernel: Callable[..., Values], said: str | None) -> None:
+    assert sentence("silu", {"n": 333}, kernel) == said
+
+
+def silu(x: Values) -> Values:
+    return x * torch.sigmoid(x)

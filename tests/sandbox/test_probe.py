@@ -6,6 +6,7 @@ import errno
 import re
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,20 @@ def test_no_home_is_granted() -> None:
     assert str(Path.home()) not in granted["read"]
     assert not {"/", "/tmp", "/dev/shm", "/proc", "/etc"} & set(granted["read"])
     assert granted["write"] == []
+
+
+def test_packages_of_another_environment_are_granted_and_the_course_beside_them_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `make setup` lets `.venv` see the packages of the environment that has torch.
+    packages = tmp_path / "lib" / "python3" / "site-packages"
+    packages.mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path), str(packages)])
+    landlock._readable.cache_clear()
+    granted = landlock.granted(gpu=False)["read"]
+    landlock._readable.cache_clear()
+    assert str(packages) in granted
+    assert str(tmp_path) not in granted
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -233,6 +234,16 @@ def test_nothing_is_left(tmp_path: Path, code: str) -> None:
     assert process_tree.strays() == []
 
 
+def test_nothing_is_left_of_a_program_of_another_thread(tmp_path: Path) -> None:
+    code = f"import os, signal, time\n{LEFT['a daemon']}"
+    before = set(psutil.Process().children())
+    with ThreadPoolExecutor(1) as other:
+        ended = other.submit(run, tmp_path, code).result()
+        left = [child for child in psutil.Process().children() if child not in before]
+    assert ended.end is End.EXITED
+    assert left == []
+
+
 def test_children_of_ours_are_no_strays() -> None:
     pid = os.posix_spawn("/bin/sleep", ["sleep", "100"], {})
     try:
@@ -247,6 +258,7 @@ def test_a_program_dies_with_its_judge(tmp_path: Path) -> None:
     command = [*PYTHON, "import time; time.sleep(1000)"]
     code = f"""
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from grader.sandbox import spawn
 folder = Path({str(tmp_path)!r})

@@ -232,3 +232,127 @@ def junit(text: str) -> ElementTree.Element:
     for count in ("tests", "failures", "errors", "skipped"):
         assert int(root.get(count, "")) == sum(int(suite.get(count, "")) for suite in root)
     return root
+
+
+_MESSAGE = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
+_LEVEL = {"enum": ["none", "note", "warning", "error"]}
+_ONE_OR_MORE = {"type": "integer", "minimum": 1}
+_LOCATION = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["physicalLocation"],
+    "properties": {
+        "message": _MESSAGE,
+        "physicalLocation": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["artifactLocation", "region"],
+            "properties": {
+                "artifactLocation": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["uri"],
+                    # Of RFC 3986's characters only, so no space and nothing beyond ASCII.
+                    "properties": {
+                        "uri": {"type": "string", "pattern": r"^[\w.~:/%!$&'()*+,;=@-]+$"}
+                    },
+                },
+                "region": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["startLine"],
+                    "properties": {"startLine": _ONE_OR_MORE, "startColumn": _ONE_OR_MORE},
+                },
+            },
+        },
+    },
+}
+_SARIF = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["version", "runs"],
+    "properties": {
+        "$schema": {"type": "string", "format": "uri"},
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["tool", "results"],
+                "properties": {
+                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                    "tool": {
+                        "type": "object",
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "type": "object",
+                                "required": ["name"],
+                                "properties": {
+                                    "name": {"type": "string", "minLength": 1},
+                                    "rules": {
+                                        "type": "array",
+                                        "uniqueItems": True,
+                                        "items": {"type": "object", "required": ["id"]},
+                                    },
+                                },
+                            }
+                        },
+                    },
+                    "invocations": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "additionalProperties": False,
+                            "required": ["executionSuccessful"],
+                            "properties": {
+                                "executionSuccessful": {"type": "boolean"},
+                                "toolExecutionNotifications": {
+                                    "type": "array",
+                                    "items": {
+                                        "type": "object",
+                                        "additionalProperties": False,
+                                        "required": ["message"],
+                                        "properties": {"message": _MESSAGE, "level": _LEVEL},
+                                    },
+                                },
+                            },
+                        },
+                    },
+                    "results": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "additionalProperties": False,
+                            "required": ["message", "ruleId", "level", "locations"],
+                            "properties": {
+                                "message": _MESSAGE,
+                                "ruleId": {"type": "string"},
+                                "ruleIndex": {"type": "integer", "minimum": 0},
+                                "level": _LEVEL,
+                                "locations": {"type": "array", "items": _LOCATION, "maxItems": 1},
+                                "relatedLocations": {"type": "array", "items": _LOCATION},
+                            },
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+
+
+def sarif(text: str) -> dict[str, Any]:
+    """Return a SARIF log with the required parts of version 2.1.0, and nothing unknown.
+
+    Beyond the schema, each result has the line that GitHub's code scanning requires.
+    """
+    log: dict[str, Any] = json.loads(text)
+    jsonschema.validate(log, _SARIF)
+    for run in log["runs"]:
+        rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+        for result in run["results"]:
+            assert rules[result["ruleIndex"]] == result["ruleId"]
+    return log

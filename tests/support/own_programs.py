@@ -74,6 +74,32 @@ ACCEPTED = {
 
 # name: program · verdict · part of the message · part of the hint
 REJECTED = {
+    "ignores_a_failed_copy": (
+        main(CALL.replace("n * sizeof(float), cudaMemcpyDev", "8 * n, cudaMemcpyDev") + COMPARE),
+        "wrong_answer",
+        "main.cu:25: cudaMemcpy failed (invalid argument); main.cu ended with exit code 1, but "
+        "silu.cu is right; its last line of output",
+        "what every CUDA call returns",
+    ),
+    "ignores_a_failed_launch": (
+        main(
+            "    prepare<<<1, 2048>>>(d_in, n);\n" + CALL + COMPARE,
+            before="__global__ void prepare(float* x, int n)\n{\n"
+            "    for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = -20.0f + 0.04f * i;\n}\n",
+        ).replace(
+            "    cudaMemcpy(d_in, in.data(), n * sizeof(float), cudaMemcpyHostToDevice);\n", ""
+        ),
+        "wrong_answer",
+        "main.cu:28: a launch failed (invalid configuration argument); main.cu ended with exit "
+        "code 1",
+        "cudaGetLastError()",
+    ),
+    "asks_for_too_much_memory": (
+        main(CALL + COMPARE).replace("cudaMalloc(&d_out, n *", "cudaMalloc(&d_out, (1ull << 50) *"),
+        "runtime_error",
+        "main.cu:23: cudaMalloc failed (out of memory); main.cu crashed",
+        "what every CUDA call returns",
+    ),
     "always_says_right": (
         main(CALL + '    std::puts("PASS");\n'),
         "wrong_answer",

@@ -369,6 +369,27 @@ def test_an_endless_kernel(executor: triton_executor.Executor, told: Told) -> No
     assert told[-1]["reason"] == "budget"
 
 
+def test_a_host_loop_without_end_is_no_matter_of_the_machines_speed(
+    executor: triton_executor.Executor, told: Told
+) -> None:
+    """Many launches use up the call's time: endless if they are one launch, over and over."""
+
+    def last_reason(arguments: list[list[dict[str, Any]]]) -> str:
+        begin(executor)
+        for number, given in enumerate(arguments):
+            if number == len(arguments) - 1:
+                executor._left_s = 0.0
+            send(executor, launch(arguments=given), *[IR.encode()] * (not executor._texts))
+        return str(told[-1]["reason"])
+
+    assert last_reason([[view(0), view(1)]] * 30) == "repeated"
+    assert told[-1]["message"] == "`double` was launched 30 times with the same arguments"
+    assert last_reason([[view(0), view(1)]] * 3) == "budget"
+    # A launch for each row, for example, may be right, and fast enough on a GPU.
+    rows = [[view(0), view(1) | {"offset": 4 * row, "shape": [64 - row]}] for row in range(30)]
+    assert last_reason(rows) == "budget"
+
+
 # ---- what the worker says that its host code has written ----
 
 

@@ -118,7 +118,9 @@ class CaseRun:
         self._data = data
         self._signature = setup.assignment.signature
         self._language = setup.built.language
-        self.tolerance = setup.assignment.tolerance(case, self._language)
+        self.tolerances = {
+            name: setup.assignment.tolerance(case, self._language, name) for name in data.expected
+        }
         self.poisons = {
             name: self._poison_pair(name, expected) for name, expected in data.expected.items()
         }
@@ -126,11 +128,12 @@ class CaseRun:
     def _poison_pair(self, name: str, expected: torch.Tensor) -> tuple[int, int]:
         argument = next(a for a in self._signature.outputs if a.name == name)
         kind = self._signature.element_type(argument, self._language)
-        key = name, kind.word, self.tolerance
+        tolerance = self.tolerances[name]
+        key = name, kind.word, tolerance
         if (known := self._data.poisons.get(key)) is not None:
             return known
         try:
-            found = poison_bytes(expected, getattr(torch, kind.word), self.tolerance)
+            found = poison_bytes(expected, getattr(torch, kind.word), tolerance)
         except ValueError as error:
             oracle = self._setup.assignment.oracle
             raise GraderError(f"{oracle}: {self._case.name}: {error}") from error
@@ -174,8 +177,9 @@ class CaseRun:
         return call_arguments(self._signature, self._language, self._case.sizes)
 
     def compare(self, snapshots: Mapping[str, torch.Tensor]) -> list[Comparison]:
-        """Compare each output with the oracle's values."""
+        """Compare each output with the oracle's values, or ask its `accept`."""
+        refusal = self._data.refusal and self._data.refusal(snapshots)
         return [
-            compare(name, snapshots[name], expected, self.tolerance)
+            compare(name, snapshots[name], expected, self.tolerances[name], refusal)
             for name, expected in self._data.expected.items()
         ]

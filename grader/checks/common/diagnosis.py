@@ -28,7 +28,10 @@ from grader.vocabulary import Device
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same process"
 IDLE_HINT = "look for a sleep, a lock that is never released, or a read that waits for input"
-LOOP_HINT = "look for a loop that never ends, or runs far longer than the sizes require"
+LOOP_HINT = (
+    "look at the loop there: does each round change what its condition tests, so that it ends, and "
+    "within as many rounds as the sizes require?"
+)
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
@@ -229,10 +232,11 @@ def _no_gpu(reason: str, built: Built) -> Diagnosis:
 def _not_executed(record: dict[str, Any], built: Built, limits: Limits, subject: str) -> Diagnosis:
     """Explain where the executor gave up: at what it cannot run, or in a loop without end."""
     place = _place_of(record, built)
-    if record.get("reason") == "endless":
+    endless = {"endless": _at(place), "repeated": f": {text_of(record, 'message')}"}
+    if (where := endless.get(str(record.get("reason")))) is not None:
         return Diagnosis(
             Verdict.TIME_LIMIT,
-            f"{subject} did not end within {limits.call_s:g} s{_at(place)}",
+            f"{subject} did not end within {limits.call_s:g} s{where}",
             hint=LOOP_HINT,
         )
     return Diagnosis(

@@ -27,22 +27,27 @@ _HINTS = {
 
 
 def read_run(
-    records: Sequence[Mapping[str, Any]], built: Built, text: str
+    records: Sequence[Mapping[str, Any]], built: Built, text: str, *, wrong: bool = False
 ) -> tuple[tuple[Finding, ...], Report]:
     """Read a worker's records about a checked build; `text` is the rewritten source file.
+
+    `wrong` says that the judge saw wrong outputs.
 
     Raises ValueError if the runtime cannot have written a record, so the submission forged it.
     """
     with untrusted_records():
-        report = read_emulation(records, built, text)
+        report = read_emulation(records, built, text, wrong=wrong)
         return tuple(_finding(found, built.file, text) for found in report.findings), report
 
 
-def read_emulation(records: Sequence[Mapping[str, Any]], built: Built, text: str) -> Report:
+def read_emulation(
+    records: Sequence[Mapping[str, Any]], built: Built, text: str, *, wrong: bool = False
+) -> Report:
     """Return the emulation's own form of the report; call it in `untrusted_records`."""
     lines = "\n".join(json.dumps(record) for record in records)
     sources = {PurePath(built.file).name: text}
-    return read_report(lines, locate=locator(built.path, built.file), sources=sources)
+    locate = locator(built.path, built.file)
+    return read_report(lines, locate=locate, sources=sources, wrong=wrong)
 
 
 @contextmanager
@@ -104,6 +109,10 @@ def _hint(found: HostFinding, text: str) -> str:
             return _beyond(found, text)
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
+    both_write = found.kind == "race" and found.write and found.other_write
+    several = found.buffer_bytes != found.access_bytes
+    if both_write and several and "different blocks" in found.message:
+        return _FOUND["one element of all blocks"]
     return _HINTS.get(found.message) or hint(found.kind)
 
 

@@ -52,7 +52,7 @@ def not_executed(records: Iterable[Mapping[str, Any]]) -> str | None:
 def _finding(record: Mapping[str, Any], file: str) -> Finding:
     if record["kind"] not in get_args(FindingKind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")
-    line, offset = record["line"], record["offset"]
+    line, offset = record["line"], record.get("offset")
     other_line = record.get("other_line")
     return Finding(
         kind=record["kind"],
@@ -64,7 +64,7 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
         line=line if type(line) is int else None,
         other_line=other_line if type(other_line) is int else None,
         kernel=str(record["kernel"])[:200] or None,
-        block=_triple(record["program"]),
+        block=_triple(record["program"]) if record.get("program") is not None else None,
         buffer=None if record["tensor"] is None else str(record["tensor"])[:200],
         element=offset if type(offset) is int else None,
         access=cast(Any, _ACCESS.get(str(record["access"]))),
@@ -82,7 +82,8 @@ _ONE_PAST = re.compile(
 
 def _hint(record: Mapping[str, Any]) -> str:
     found = _ONE_PAST.search(str(record["message"]))
-    if found and int(found[1].replace(",", "")) == int(found[2].replace(",", "")) + 1:
+    one = found is not None and found[2] == "0"  # a buffer of one element has no mask to widen
+    if found and not one and int(found[1].replace(",", "")) == int(found[2].replace(",", "")) + 1:
         return hints("found")["one lane past the end"]
     return str(record["hint"])[:500]
 

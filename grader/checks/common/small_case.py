@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
@@ -25,7 +26,31 @@ def small_case(
     """
     drawn = assignment.draw_cases(Device.CPU, language, public_seed=public_seed, secret_seed=0)
     visible = [case for case in drawn if case.visibility is Visibility.VISIBLE]
-    by_size = {_elements(assignment, case): case for case in visible or drawn}
+    return _largest_small(assignment, visible or drawn, preferred)
+
+
+def unknown_small_case(assignment: Assignment, cases: Sequence[Case]) -> Case | None:
+    """Return the largest hidden case of up to 65,536 elements, else the smallest; None without any.
+
+    No submission can treat it in another way than the cases that have points.
+    """
+    hidden = [case for case in cases if case.visibility is not Visibility.VISIBLE]
+    return unnamed(_largest_small(assignment, hidden)) if hidden else None
+
+
+def unnamed(case: Case) -> Case:
+    """Return the case without the sizes in its name if it is hidden: messages contain names."""
+    if case.visibility is Visibility.VISIBLE:
+        return case
+    return replace(case, name="a hidden case")
+
+
+def _largest_small(
+    assignment: Assignment,
+    cases: Sequence[Case],
+    preferred: Callable[[Case], bool] = lambda case: True,
+) -> Case:
+    by_size = {_elements(assignment, case): case for case in cases}
     small = [size for size in by_size if size <= _MOST_ELEMENTS]
     small = [size for size in small if preferred(by_size[size])] or small
     return by_size[max(small) if small else min(by_size)]

@@ -7,7 +7,7 @@ memory, so what it leaves allocated has leaked, unlike scratch memory that the f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.assignment.cases import Case
@@ -18,6 +18,7 @@ from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
 from grader.judge.outcome import Outcome
 from grader.judge.session import Session
+from grader.vocabulary import Visibility
 
 Prepared = tuple[Case, CaseData]
 
@@ -61,6 +62,10 @@ def run_under_tool(
         wrong = wrong or not right
         if not outcome.done:
             failure = explain(outcome, setup.built, limits, phase, case=case.name)
+            if case.visibility is not Visibility.VISIBLE:
+                # An exception's text, or the figure of a refused launch, tells the size.
+                words = f"{setup.built.entry} ended with a {failure.verdict.phrase} on {case.name}"
+                failure = replace(failure, message=words, hint="")
             return ToolOutcome(failure=failure, wrong=wrong, records=tuple(records))
     return ToolOutcome(wrong=wrong, records=tuple(records))
 

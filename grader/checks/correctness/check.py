@@ -88,7 +88,8 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
         message, hint = f"{right} of {len(cases)} {visibility.phrase}cases right", ""
         # The sizes and values of hidden cases appear in the evidence only.
         if visible and not verdict.earns_points and (lead := leading_case(cases, verdict)):
-            message, hint = _diagnosis_of(lead, cases), lead.hint
+            message = _diagnosis_of(lead, cases)
+            hint = matching_hint(message, "property") or lead.hint
             if lead.mismatched and not hint:
                 hint = hints("no_pattern")["hint"]
         outcomes.append(
@@ -110,6 +111,8 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
     return outcomes
 
 
+_TELLING = 8  # wrong elements: a case with fewer has no pattern
+_MOST_ALONE = 6  # wrong cases for all of which the pattern of a single one may speak
 _NOTHING = "nothing was ever written"
 
 
@@ -120,15 +123,35 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
     frequent pattern, of equally frequent ones the strongest, and of such cases the smallest.
     """
     named = [case for case in cases if verdict.judged and names_cause(case.pattern)]
+    # Along an axis of one element several mistakes are one.
+    wrong = [case for case in cases if case.mismatched >= _TELLING]
+    alone = Counter(alike(case.pattern) for case in named)
+    few = len(wrong) <= _MOST_ALONE
+    named = [
+        case
+        for case in named
+        if few or alone[alike(case.pattern)] > 1 or 1 not in case.sizes.values()
+    ]
     gravest = named or [case for case in cases if case.verdict is verdict]
     # Of a single element, the last one is all; larger cases say more.
-    gravest = [case for case in gravest if case.pattern != _NOTHING] or gravest
-    often = Counter(alike(case.pattern) for case in gravest)
+    gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
+    often = Counter(_kind(case) for case in gravest)
     return min(
         gravest,
-        key=lambda case: (-often[alike(case.pattern)], _rank(case), case.elements),
+        key=lambda case: (
+            -often[_kind(case)],
+            _rank(case),
+            # Triton compiles an argument of 1 as a constant: its errors are others.
+            list(case.sizes.values()).count(1) if verdict is Verdict.COMPILE_ERROR else 0,
+            case.elements,
+        ),
         default=None,
     )
+
+
+def _kind(case: CaseResult) -> str:
+    """Return the pattern without numbers and without what was launched."""
+    return alike((case.pattern or "").partition("; ")[0])
 
 
 def names_cause(pattern: str | None) -> bool:

@@ -17,6 +17,7 @@ loop that never ends would exceed it again. The first failure of a case decides 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.launch_words import launch_text
 from grader.checks.common.second_try import second_try
 from grader.judge import input_hypothesis
 from grader.judge.buffers import Buffer
@@ -50,7 +52,7 @@ from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
 from grader.text.hints import matching_hint
-from grader.vocabulary import Language, Visibility
+from grader.vocabulary import Device, Language, Visibility
 
 _CRASHES_ALLOWED = 2
 _TIME_SHARE_AFTER_TIMEOUT = 0.25
@@ -234,6 +236,7 @@ class _CaseRun:
         self._returned = False  # True if the entry returned a value, which is ignored
         # The output of the second call, and what it was filled with.
         self._again: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._launched: list[dict[str, Any]] = []  # by the first call, as the worker says
         self._nondeterministic = False  # True if the second call gave other values
         self.failure: Diagnosis | None = None  # the worker's last failure
 
@@ -273,27 +276,37 @@ class _CaseRun:
 
     def _judge(self, buffers: list[Buffer]) -> CaseResult:
         """Call, snapshot, compare."""
-        failure, snapshots = self._call_once(buffers, poison=0)
+        failure, snapshots = self._call_once(buffers, poison=0, first=True)
         if failure is not None:
             return _result(self._case, failure)
         comparisons = self._case_run.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
+        doubtful = [wrong] if wrong else [c for c in comparisons if c.within_fraction]
         elements = sum(c.wrong.numel() for c in comparisons)
         if self._session.has_other_processes:
             time.sleep(_LEFTOVER_PROCESS_S)
         written_late = self._written_late(buffers, snapshots)
         if written_late is not None:
             return _result(self._case, written_late)
-        if wrong is None:
-            right = _result(self._case, Diagnosis(Verdict.ACCEPTED, "right"))
+        if wrong and wrong.refusal:
+            refused = _result(self._case, Diagnosis(Verdict.WRONG_ANSWER, wrong.refusal))
+            return replace(refused, elements=elements)
+        for wrong in doubtful:
+            unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
+            # What is never written is wrong, whatever fraction of the elements may be.
+            missing = wrong.wrong & (unwritten == wrong.actual.element_size())
+            if not wrong.accepted or bool(missing.any()):
+                break
+        else:
+            message = "; ".join(map(_within_fraction, doubtful))
+            right = _result(self._case, Diagnosis(Verdict.ACCEPTED, message or "right"))
             return replace(right, elements=elements)
-        unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
         again, poison = self._again or (None, None)
         given = PatternInput(
             comparison=wrong,
             inputs=self._data.inputs,
             unwritten_bytes=unwritten,
-            tolerance=self._case_run.tolerance,
+            tolerance=self._case_run.tolerances[wrong.output],
             again=again,
             poison=poison,
             sizes=self._case.sizes,
@@ -304,6 +317,10 @@ class _CaseRun:
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
         message = f"{mismatched} of {elements} elements{of} {verb} wrong"
+        if wrong.wrong_allowed and not wrong.accepted:
+            message += f", {wrong.wrong_allowed} may be"
+        if pattern and re.search("never written|nothing was ever written", pattern):
+            pattern += self._launched_words(wrong.wrong.shape)
         if pattern:
             message += f": {pattern}"
         hint = self._hint(pattern or "", wrong.output)
@@ -320,20 +337,32 @@ class _CaseRun:
     def _hint(self, pattern: str, output: str) -> str:
         """Return a hint for the pattern, "" if there is none."""
         entry = self._setup.built.entry
-        if pattern == NOTHING_WRITTEN and self._returned:
+        if pattern.startswith(NOTHING_WRITTEN) and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
         return matching_hint(pattern, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 
+    def _launched_words(self, shape: Sequence[int]) -> str:
+        """Return what the first call launched, as evidence for elements that were not written."""
+        if self._setup.built.device is not Device.CPU:
+            return ""
+        if not self._launched:
+            triton = self._setup.built.language is Language.TRITON
+            return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")
+        # The last kernel writes the output, as a rule.
+        return f"; {launch_text(self._launched[-1], shape)}"
+
     def _call_once(
-        self, buffers: list[Buffer], *, poison: int
+        self, buffers: list[Buffer], *, poison: int, first: bool = False
     ) -> tuple[Diagnosis | None, dict[str, torch.Tensor]]:
         """Fill, call, take snapshots; return the failure (None if there is none) and snapshots."""
         self._case_run.fill(buffers, poison=poison)
         outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
         for record in outcome.executed:
             self._on_record(record)
+        if first:
+            self._launched = [one for one in outcome.records if one.get("record") == "launched"]
         self._returned = any(record.get("record") == "returned" for record in outcome.records)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
         violation = fault(outcome.executed, self._setup.built.file) or _guard_violation(
@@ -383,7 +412,9 @@ class _CaseRun:
                 poisons = self._case_run.poisons[wrong.output]
                 unwritten = count_unwritten_bytes(one, other, poisons)
                 like = one.double() if one.dtype.is_floating_point else one.long()
-                same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
+                same = accepts(other, like, self._case_run.tolerances[wrong.output]) | (
+                    unwritten > 0
+                )
                 self._nondeterministic = not bool(same.all())
                 poison = torch.full((other.element_size(),), poisons[1], dtype=torch.uint8)
                 self._again = other, poison.view(other.dtype)
@@ -392,10 +423,19 @@ class _CaseRun:
     def _as_with_other_inputs(self, wrong: Comparison) -> str | None:
         if self._oracle is None:
             return None
-        signature, tolerance = self._setup.assignment.signature, self._case_run.tolerance
+        signature = self._setup.assignment.signature
+        tolerance = self._case_run.tolerances[wrong.output]
         return input_hypothesis.explain(
             self._oracle, signature, self._case, self._data, wrong, tolerance
         )
+
+
+def _within_fraction(comparison: Comparison) -> str:
+    """Return how many elements of a right output are wrong, and how many may be."""
+    return (
+        f"right: {comparison.mismatched} of {comparison.wrong.numel()} elements of "
+        f"`{comparison.output}` are outside the tolerance, {comparison.wrong_allowed} may be"
+    )
 
 
 def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:

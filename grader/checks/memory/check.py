@@ -12,6 +12,7 @@ from grader.build.artifact import Rejected
 from grader.build.kernel_file import Checked, build_checked
 from grader.checks.check import Check, CheckContext, CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.common.small_case import unnamed
 from grader.checks.correctness.check import always_timed_out
 from grader.protocol.targets import target_of
 from grader.report.evidence import MemoryEvidence
@@ -47,7 +48,7 @@ class MemoryCheck(Check[MemoryEvidence]):
         """
         cases = [case for case in context.cases if case.memory]
         hidden = any(case.visibility is not Visibility.VISIBLE for case in cases)
-        outcome = self._run(context, [_unnamed(case) for case in cases])
+        outcome = self._run(context, [unnamed(case) for case in cases])
         if hidden and outcome.evidence is not None:
             outcome = replace(outcome, evidence=replace(outcome.evidence, output=""))
         return [outcome]
@@ -94,10 +95,3 @@ def _marked(context: CheckContext, private: bool | None) -> tuple[RunSetup, str]
     if isinstance(built, Rejected):
         return None
     return context.setup(built.built, private=private), built.text
-
-
-def _unnamed(case: Case) -> Case:
-    """Return the case without the sizes in its name if it is hidden: messages contain names."""
-    if case.visibility is Visibility.VISIBLE:
-        return case
-    return replace(case, name="a hidden case")

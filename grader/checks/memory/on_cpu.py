@@ -22,6 +22,7 @@ from grader.checks.common.emulation_findings import read_run
 from grader.checks.common.findings import hint
 from grader.checks.common.second_try import second_try
 from grader.checks.common.tool_run import Prepared, run_under_tool
+from grader.checks.memory.hidden_cases import without_sizes
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.checks.memory.writers import small_writers
 from grader.emulation.cuda_cpp.report import Report
@@ -111,7 +112,8 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         outcome = run_under_tool(setup, session, cases, limits, calls=2)
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
-        findings, report = read_run(outcome.records, setup.built, text)
+        records = without_sizes(outcome.records, cases)
+        findings, report = read_run(records, setup.built, text, wrong=outcome.wrong)
         # The picture shows a case's size.
         visible = [case for case, _ in cases if case.visibility is Visibility.VISIBLE]
         sizes = {case.name: case.sizes for case in visible}
@@ -163,7 +165,9 @@ def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]
     outcome = run_under_tool(setup, session, cases, setup.assignment.limits)
     result = ToolResult(tool=executor_findings.TOOL, outcome=outcome, output=session.output)
     try:
-        findings, accesses = executor_findings.read_run(outcome.records, setup.built.file)
+        findings, accesses = executor_findings.read_run(
+            without_sizes(outcome.records, cases), setup.built.file
+        )
     except ValueError:
         result = replace(result, tampered=_TAMPERED)
     else:

@@ -62,6 +62,8 @@ BUDGET_S = 8.0
 _WORKER_EXIT_S = 0.3
 # Seconds of the budget reserved for the final GPU-idle check and one retry after 0.3 s.
 _FINAL_CHECK_S = 0.5
+# Rounds of all benchmarks of a kernel together: a few may agree by chance.
+_ENOUGH_ROUNDS = 20
 # Most memory for the buffers of a benchmark. Start and end of a burst matter less the longer it
 # is. On a T4 with 15 GB the buffers take a quarter; the judge's float64 values take more.
 _POOL_BYTES = 32 << 30
@@ -146,10 +148,9 @@ def check_speed(
                 result = _measure_one(
                     setup, baseline, oracle, gpu, benchmark, monitor, seeds.getrandbits(62),
                     time_budget.share_s(),
-                    # The mean of several benchmarks is more certain than each of them.
-                    WIDTH * math.sqrt(len(benchmarks)),
-                    # With several benchmarks one alone does not show whether their mean is settled.
-                    tiers if len(benchmarks) == 1 else (),
+                    len(benchmarks),
+                    tiers,
+                    scale,
                     roofline if any(tier.roof for tier in tiers) else None,
                 )  # fmt: skip
                 advance(benchmark.name)
@@ -199,16 +200,21 @@ def _measure_one(
     monitor: GpuMonitor,
     seed: int,
     budget_s: float,
-    width: float,
+    benchmarks: int,
     tiers: Sequence[Tier],
+    scale: Scale,
     roofline: Roofline | None,
 ) -> Measured:
     assignment, built = setup.assignment, setup.built
+    # The mean of several benchmarks is more certain than each of them.
+    width, fewest = WIDTH * math.sqrt(benchmarks), _ENOUGH_ROUNDS / benchmarks
 
     def enough(rounds: Sequence[Round]) -> bool:
+        if len(rounds) < fewest:
+            return False
         found = combine([_figures(setup, benchmark, roofline, rounds)])
         narrow = all(figure.width <= width for figure in found.values())
-        return narrow or bool(tiers and settled(found, tiers))
+        return narrow or bool(tiers and settled(found, tiers, scale))
 
     case = benchmark.case(seed)
     rng = random.Random(seed)

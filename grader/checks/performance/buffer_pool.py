@@ -92,8 +92,11 @@ class BufferPool:
         self._rng = random.Random(seed)
         self._device = torch.device("cuda" if setup.built.device is Device.CUDA else "cpu")
         self._generator = torch.Generator(self._device).manual_seed(seed)
-        tolerance = setup.assignment.tolerance(case, self._language)
-        self._outputs = TimedOutputs(oracle, case, tolerance, self._generator)
+        tolerances = {
+            output.name: setup.assignment.tolerance(case, self._language, output.name)
+            for output in self._signature.outputs
+        }
+        self._outputs = TimedOutputs(oracle, case, tolerances, self._generator)
         self._order: Sequence[int] = ()
         self._inputs = TimedInputs(random.Random(f"segments {seed}"), self._generator)
         self._cells: dict[str, torch.Tensor] = {}

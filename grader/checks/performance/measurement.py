@@ -58,7 +58,6 @@ MOST_ROUNDS = 400
 # Largest accepted growth of a burst's overhead beside the submission's worker, relative to alone.
 # A second worker costs that much; a submission must not profit from a larger overhead.
 _MOST_OVERHEAD_GROWTH = 1.25
-_ENOUGH_ROUNDS = 20  # a few may agree by chance
 _GIVE_UP_ROUNDS = 18  # once the time is over, stop after so many, however few were kept
 # A submission whose call exceeds both limits (seconds, multiple of torch's time) is not timed.
 _FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO = 1.0, 20
@@ -242,9 +241,7 @@ class _Rounds:
             walls_s.append(now_s - begun_s)
             over = now_s + statistics.median(walls_s) > deadline_s
             rounds = self._rounds()
-            if len(rounds) >= fewest_rounds() and (
-                over or (len(rounds) >= _ENOUGH_ROUNDS and enough(rounds))
-            ):
+            if len(rounds) >= fewest_rounds() and (over or enough(rounds)):
                 return
             if over and self._discarded > _SKIPPED_MOST * (self._discarded + len(self._kept)):
                 return

@@ -3,6 +3,7 @@
 There are hundreds of calls per second to verify, so float64 is the last resort:
 
     `verify`      of the oracle, where it has one: computing a matrix product again costs too much
+    `accept`      of the oracle, where it has one, decides as in the cases
     `baseline`    on the same inputs, compared in the output's type against half of the tolerance
     `expected`    in float64, where the baseline's comparison was not sure
 
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 import torch
 
 from grader.assignment.cases import Case
-from grader.assignment.model import Tolerance
+from grader.assignment.tolerance import Tolerance
 from grader.errors import GraderError
 from grader.judge.compare import BITS, accepts
 from grader.judge.oracle import Oracle
@@ -30,30 +31,38 @@ class TimedOutputs:
     """Verifies the outputs of one case's timed calls; `generator` is for the oracle's `verify`."""
 
     def __init__(
-        self, oracle: Oracle, case: Case, tolerance: Tolerance, generator: torch.Generator
+        self,
+        oracle: Oracle,
+        case: Case,
+        tolerances: Mapping[str, Tolerance],
+        generator: torch.Generator,
     ) -> None:
         self._oracle = oracle
         self._case = case
-        self._tolerance = tolerance
+        self._tolerances = tolerances
         self._generator = generator
         self._scratch: dict[str, torch.Tensor] = {}
 
     def right(
         self, inputs: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
     ) -> bool:
-        """Return whether every element is right; outputs lie in the worker's own memory.
+        """Return whether the outputs are right; they lie in the worker's own memory.
 
         Raises GraderError if the oracle fails.
         """
         if self._oracle.verifies:
             return self._oracle.verify(self._case, inputs, outputs, self._generator)
+        if self._oracle.accepts:
+            return not self._oracle.refusal(self._case, inputs, outputs)
         if self._surely_right(inputs, outputs):
             return True
         expected = self._oracle.expected(self._case, self._oracle.given(self._case, inputs))
-        return all(
-            bool(accepts(outputs[name], values.to(outputs[name].device), self._tolerance).all())
-            for name, values in expected.items()
-        )
+        return all(self._within(name, outputs[name], values) for name, values in expected.items())
+
+    def _within(self, name: str, output: torch.Tensor, expected: torch.Tensor) -> bool:
+        tolerance = self._tolerances[name]
+        right = accepts(output, expected.to(output.device), tolerance)
+        return int((~right).sum()) <= tolerance.wrong_allowed(right.numel())
 
     def _surely_right(
         self, inputs: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
@@ -66,17 +75,21 @@ class TimedOutputs:
             self._oracle.baseline(self._case, self._oracle.given(self._case, inputs), made)
         except GraderError:
             return False  # the baseline's own worker reports the failure
-        return all(self._near(output, made[name]) for name, output in outputs.items())
+        return all(
+            _near(output, made[name], self._tolerances[name]) for name, output in outputs.items()
+        )
 
-    def _near(self, output: torch.Tensor, made: torch.Tensor) -> bool:
-        """Return True if all elements are near, in the output's own type; NaN is never near."""
-        if self._tolerance.exact or not output.dtype.is_floating_point:
-            return torch.equal(output.view(torch.uint8), made.contiguous().view(torch.uint8))
-        if _within(_steps(output.dtype, self._tolerance), output, made):
-            return True
-        # |output - made| - rtol |made| <= atol, in few passes over memory, which dominate the cost.
-        excess = (output - made).abs_().sub_(made.abs(), alpha=_SURE * self._tolerance.rtol)
-        return bool(excess.max() <= _SURE * self._tolerance.atol)
+
+def _near(output: torch.Tensor, made: torch.Tensor, tolerance: Tolerance) -> bool:
+    """Return True if all elements are near, in the output's own type; NaN is never near."""
+    if tolerance.exact or not output.dtype.is_floating_point:
+        bits = BITS[output.element_size()]
+        return torch.equal(output.view(bits), made.contiguous().view(bits))
+    if _within(_steps(output.dtype, tolerance), output, made):
+        return True
+    # |output - made| - rtol |made| <= atol, in few passes over memory, which dominate the cost.
+    excess = (output - made).abs_().sub_(made.abs(), alpha=_SURE * tolerance.rtol)
+    return bool(excess.max() <= _SURE * tolerance.atol)
 
 
 def _steps(kind: torch.dtype, tolerance: Tolerance) -> int:

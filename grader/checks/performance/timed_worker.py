@@ -22,7 +22,7 @@ _FEWEST_ALONE, _MOST_ALONE = 7, 40
 _ALONE_S = 0.3
 _WARM_S = 0.03  # of calls before the first measured one
 _MOST_WARM_S = 1.0  # including preparation and verification
-_LONGEST_BURST_S = 0.05  # slower workers make fewer calls, which are fewer to draw and verify
+_LONGEST_BURST_S = 0.03  # slower workers make fewer calls, which are fewer to draw and verify
 _SLOW_CALLS = 3  # before a worker counts as slow
 
 

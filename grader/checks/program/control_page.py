@@ -26,8 +26,8 @@ NO_ORDERS = 125
 
 _PAGE_BYTES = 4096
 _MOST_EXTENTS = 4
-_ORDERS = struct.Struct("<6Q")
-_OBSERVATION = struct.Struct(f"<4QqQ{_MOST_EXTENTS}q2dQ")
+_ORDERS = struct.Struct("<6Qd")
+_OBSERVATION = struct.Struct(f"<4QqQ{_MOST_EXTENTS}q2d3Q32s96s")
 
 
 class Kind(IntEnum):
@@ -37,9 +37,11 @@ class Kind(IntEnum):
     FAR_DOWN = 1
     NOT_A_NUMBER = 2
     INFINITE = 3
-    SLIGHT = 4  # by 2 % and 0.02
-    EXCHANGED = 5  # with another element of another value
+    SLIGHT = 4  # by a share of 1 plus its size
+    EXCHANGED = 5  # with another element, whose value differs by as much
     ALL_ZERO = 6  # and so are all others
+    WHOLE_TILE = 7  # of 16 × 16 elements
+    NEVER_WRITTEN = 8  # all are as they were before the call
 
 
 class Place(IntEnum):
@@ -48,8 +50,11 @@ class Place(IntEnum):
     ANY = 0  # but the last
     LAST = 1
     ROW_END = 2
-    EVEN_COLUMN = 3
-    ODD_COLUMN = 4
+    EVEN = 3  # row and column
+    ODD = 4
+    FIRST = 5
+    TOP_RIGHT = 6
+    BOTTOM_LEFT = 7
 
 
 _KINDS = frozenset(Kind)
@@ -60,7 +65,7 @@ class Orders:
     """What the shim does with an element of output number `output` after each call.
 
     With `change` it changes the element, otherwise it writes everything back unchanged. The 64-bit
-    number `pick` selects the element among those of `place`.
+    number `pick` selects the element among those of `place`. `slight` is the share of SLIGHT.
     """
 
     change: bool
@@ -68,6 +73,19 @@ class Orders:
     place: Place
     pick: int
     kind: Kind
+    slight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedCall:
+    """The first call of the CUDA runtime that failed: its name, why, and the address after it.
+
+    The texts are what the program says; `offset` is from the start of the program's file.
+    """
+
+    name: str
+    why: str
+    offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +93,9 @@ class Observation:
     """The shim's count of calls of the entry, and the first element that it touched.
 
     `index` has one number for each dimension; it is empty if no element was touched. `before` and
-    `after` are the element's value and changed value, `kind` is what was done. After `refused` of
-    the calls the output could not be copied.
+    `after` are the element's value and changed value, `kind` is what was done, to `elements` of
+    them. After `refused` of the calls the output could not be copied. `failed` is None if no call
+    of the CUDA runtime failed.
     """
 
     calls: int
@@ -86,6 +105,8 @@ class Observation:
     before: float
     after: float
     kind: Kind
+    elements: int
+    failed: FailedCall | None
 
 
 class Page:
@@ -105,6 +126,7 @@ class Page:
             orders.place,
             orders.pick,
             orders.kind,
+            orders.slight,
         )
 
     def __enter__(self) -> Page:
@@ -127,7 +149,9 @@ class Page:
         )
         if token not in (0, self._token) or count > _MOST_EXTENTS or (calls > 0) != (token > 0):
             return None
-        extents, (before, after, kind) = rest[:_MOST_EXTENTS][:count], rest[_MOST_EXTENTS:]
+        extents = rest[:_MOST_EXTENTS][:count]
+        before, after, kind, elements, failed_at, *failed = rest[_MOST_EXTENTS:]
+        name, why = (text.split(b"\0")[0].decode("ascii", "replace") for text in failed)
         if (
             min(extents, default=1) < 1
             or not 0 <= linear < math.prod(extents)
@@ -142,6 +166,8 @@ class Page:
             before=before,
             after=after,
             kind=Kind(kind),
+            elements=elements,
+            failed=FailedCall(name=name, why=why, offset=failed_at) if failed_at else None,
         )
 
 

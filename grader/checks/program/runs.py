@@ -4,11 +4,11 @@
                       exit code ←──── an output, changed or not
 
 In a secret order the program runs with the kernel's output as it is, where exit code 0 is expected,
-and with a changed one, where any other exit code is expected: an element far off, a NaN, an
-infinity, one off by 2 %, two exchanged, zeros everywhere; the last element, the end of a row, even
-and odd columns. The judge sees the exit code
-itself. Points also need the shim's observation that the entry was called. See
-docs/decisions/own-program.md for what this proves.
+and with a changed one, where any other exit code is expected: an element far off (in the corners,
+at the end of a row, in even and odd rows and columns), a NaN, an infinity, one off by 1 %, two
+exchanged, a tile, zeros everywhere, or nothing written. The judge sees the exit code itself. Points
+also need the shim's observation that the entry was called. See docs/decisions/own-program.md for
+what this proves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.assignment.model import Assignment, Limits
 from grader.build.artifact import Built
 from grader.build.elf import read_symbols
 from grader.checks.check import CheckOutcome
-from grader.checks.common.crash import explain_crash
+from grader.checks.common.crash import explain_crash, source_place
 from grader.checks.common.diagnosis import IDLE_HINT, Diagnosis, exceeded_limit
 from grader.checks.common.second_try import second_try
 from grader.checks.program.control_page import (
@@ -54,15 +54,23 @@ _UNCHANGED_RUNS = 2
 # At least these; every output is changed in one run.
 _CHANGES = (
     (Kind.FAR_UP, Place.LAST),
-    (Kind.FAR_DOWN, Place.EVEN_COLUMN),
-    (Kind.FAR_UP, Place.ODD_COLUMN),
+    (Kind.FAR_DOWN, Place.FIRST),
+    (Kind.FAR_UP, Place.TOP_RIGHT),
+    (Kind.FAR_DOWN, Place.BOTTOM_LEFT),
+    (Kind.FAR_DOWN, Place.EVEN),
+    (Kind.FAR_UP, Place.ODD),
     (Kind.FAR_DOWN, Place.ROW_END),
     (Kind.NOT_A_NUMBER, Place.ANY),
     (Kind.INFINITE, Place.ANY),
     (Kind.SLIGHT, Place.ANY),
     (Kind.EXCHANGED, Place.ANY),
     (Kind.ALL_ZERO, Place.ANY),
+    (Kind.WHOLE_TILE, Place.ANY),
+    (Kind.NEVER_WRITTEN, Place.ANY),
 )
+# More than rounding and than a sensible tolerance; less where outputs are only moved.
+_SLIGHT, _SLIGHT_IF_EXACT = 0.011, 0.0011
+_IGNORED = "; it ignores a failure: "
 _AT_A_TIME = 4
 _REPORT_FD = PAGE_FD + 1
 _KEPT_CHARACTERS = 8000  # of the end of a run's output, which says what went wrong
@@ -70,8 +78,11 @@ _KEPT_CHARACTERS = 8000  # of the end of a run's output, which says what went wr
 _NOT_STARTED = frozenset({126, 127, NO_ORDERS})
 
 
-def plan(outputs: int, rng: random.Random) -> tuple[Orders, ...]:
-    """Return the orders for all runs in random order, for an entry with `outputs` outputs."""
+def plan(outputs: int, rng: random.Random, *, exact: bool = False) -> tuple[Orders, ...]:
+    """Return the orders for all runs in random order, for an entry with `outputs` outputs.
+
+    With `exact`, the assignment compares bits.
+    """
     order = rng.sample(range(outputs), outputs)
     changed = max(len(_CHANGES), outputs)
     runs = [(True, i) for i in range(changed)] + [(False, i) for i in range(_UNCHANGED_RUNS)]
@@ -83,6 +94,7 @@ def plan(outputs: int, rng: random.Random) -> tuple[Orders, ...]:
             place=_CHANGES[i % len(_CHANGES)][1],
             pick=rng.getrandbits(64),
             kind=_CHANGES[i % len(_CHANGES)][0],
+            slight=_SLIGHT_IF_EXACT if exact else _SLIGHT,
         )
         for change, i in runs
     )
@@ -105,7 +117,8 @@ def check_program(
     It is linked with the kernel named `kernel`, from `kernel_file`. Raises ToolError if the program
     cannot be started on this machine.
     """
-    orders = plan(len(assignment.signature.outputs), rng)
+    exact = assignment.tolerances[program.language].exact
+    orders = plan(len(assignment.signature.outputs), rng, exact=exact)
 
     def one(order: Orders) -> tuple[ProgramRun, Diagnosis]:
         started_s = time.monotonic()
@@ -162,10 +175,12 @@ def _summary(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnos
         return Diagnosis(last.verdict, last.message, hint=hint)
     changed = sum(run.changed for run in runs)
     unchanged = len(runs) - changed
+    ignored = next((at for run in runs if (at := run.message.partition(_IGNORED)[2])), "")
     return Diagnosis(
         Verdict.ACCEPTED,
         f"accepts {kernel_file} in {unchanged} of {unchanged} runs, and detects a wrong element "
-        f"in {changed} of {changed}",
+        f"in {changed} of {changed}{f'{_IGNORED}{ignored}' if ignored else ''}",
+        hint=hints("program")["failed_call"] if ignored else "",
     )
 
 
@@ -269,7 +284,10 @@ class _RunResult:
         return self._changed(self.observation)
 
     def _diagnosis(self, verdict: Verdict, what: str, hint: str = "") -> Diagnosis:
-        return Diagnosis(verdict, f"{self.program.file} {what}", hint=hint)
+        message = f"{self.program.file} {what}"
+        if verdict is not Verdict.ACCEPTED and (failed := self._failed_call()):
+            message, hint = f"{failed}; {message}", hints("program")["failed_call"]
+        return Diagnosis(verdict, message, hint=hint)
 
     def _crash(self, number: int) -> Diagnosis:
         outcome = Outcome(status=Status.DIED, ended=self.ended, records=self.records)
@@ -293,7 +311,10 @@ class _RunResult:
 
     def _unchanged(self) -> Diagnosis:
         if self.ended.exit_code == 0:
-            return self._diagnosis(Verdict.ACCEPTED, "accepted the right output (exit code 0)")
+            what = "accepted the right output (exit code 0)"
+            if failed := self._failed_call():
+                what += f"{_IGNORED}{failed}"
+            return self._diagnosis(Verdict.ACCEPTED, what)
         return self._diagnosis(
             Verdict.WRONG_ANSWER,
             f"ended with exit code {self.ended.exit_code}, but {self.kernel_file} is right"
@@ -311,15 +332,7 @@ class _RunResult:
         if observation.touched == 0:
             what = f"calls `{self.program.entry}` without any element, so it tests nothing"
             return self._diagnosis(Verdict.WRONG_ANSWER, what)
-        index = ", ".join(map(str, observation.index))
-        change = (
-            f"`{self.array}[{index}]` was changed from {observation.before:.6g} to "
-            f"{observation.after:.6g}"
-        )
-        if observation.kind is Kind.ALL_ZERO:
-            change = f"all of `{self.array}` was set to 0"
-        elif observation.kind is Kind.EXCHANGED:
-            change += ", and another element from that to this"
+        change = self._change(observation)
         if self.ended.exit_code != 0:
             how = "was aborted" if self.ended.signal else f"exit code {self.ended.exit_code}"
             return self._diagnosis(Verdict.ACCEPTED, f"detected that {change} ({how})")
@@ -332,6 +345,34 @@ class _RunResult:
                 "one is wrong",
             ),
         )
+
+    def _change(self, observation: Observation) -> str:
+        index = ", ".join(map(str, observation.index))
+        if observation.kind is Kind.ALL_ZERO:
+            return f"all of `{self.array}` was set to 0"
+        if observation.kind is Kind.NEVER_WRITTEN:
+            return f"all of `{self.array}` was left as it was before the call"
+        if observation.kind is Kind.WHOLE_TILE:
+            return (
+                f"{observation.elements} elements of `{self.array}` were changed, from [{index}] on"
+            )
+        change = (
+            f"`{self.array}[{index}]` was changed from {observation.before:.6g} to "
+            f"{observation.after:.6g}"
+        )
+        if observation.kind is Kind.EXCHANGED:
+            change += ", and another element from that to this"
+        return change
+
+    def _failed_call(self) -> str:
+        """Return "main.cu:12: cudaMemcpy failed (invalid argument)", "" if no CUDA call failed."""
+        failed = self.observation.failed if self.observation is not None else None
+        if failed is None:
+            return ""
+        record: dict[str, object] = {"pc": failed.offset}
+        files = (self.program, replace(self.program, file=self.kernel_file))
+        place = next((at for file in files if (at := source_place(record, file))), "")
+        return f"{f'{place}: ' if place else ''}{failed.name} failed ({failed.why})"
 
     def _last_output(self) -> str:
         line = last_line(self.ended.output)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.common.small_case import small_case
+from grader.checks.common.small_case import small_case, unknown_small_case
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, suspicious_text
 from grader.report.evidence import BrokenRule, RulesEvidence
 from grader.report.verdict import Verdict
@@ -59,7 +59,9 @@ class KernelRulesCheck(Check[RulesEvidence]):
         checked = context.checked_build()
         if isinstance(checked, Rejected):
             return None
-        case = small_case(context.assignment, file.language, context.public_seed)
+        case = unknown_small_case(context.assignment, context.cases)
+        if case is None:
+            case = small_case(context.assignment, file.language, context.public_seed)
         setup = context.setup(checked.built, private=False)
         return find_host_work(setup, checked.text, (case, context.data(case)))
 

@@ -1,8 +1,9 @@
 """Find out whether the host code of a CUDA C++ submission computes the result.
 
-The checked host build runs one case and counts what crosses between the two sides: bytes of device
-memory that host code gets (copies, reads of managed and pinned memory), and bytes that it puts
-there. A kernel's own work needs neither. Whoever computes on the host needs the inputs and must
+The checked host build runs one case, a hidden one if there is any, and counts what crosses between
+the two sides: bytes of device memory that host code gets (copies, reads of managed and pinned
+memory, what kernels write to registered memory), and bytes that it puts there (also as arguments of
+kernels). A kernel's own work needs neither. Whoever computes on the host needs the inputs and must
 put the outputs back; sizes, flags, partial sums and tables of constants are small against these.
 
 The figures come from the process that ran the submission. They can only cost points.
@@ -16,7 +17,7 @@ from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
 from grader.report.evidence import BrokenRule
-from grader.vocabulary import Memory
+from grader.vocabulary import Memory, Visibility
 
 HINT = (
     "compute every element in a kernel; host code may allocate memory, launch kernels and add up "
@@ -59,9 +60,11 @@ def _broken_rule(setup: RunSetup, case: Prepared, run: Report) -> BrokenRule | N
         return BrokenRule(rule="own_kernel", message=message)
     if run.host_read_bytes < _SHARE * read or run.host_wrote_bytes < _SHARE * written:
         return None
+    hidden = case[0].visibility is not Visibility.VISIBLE
+    name = case[0].name if hidden else f"the case {case[0].name}"
     message = (
-        "the result is computed by host code, not by a kernel of yours: in the case "
-        f"{case[0].name}, host code took {run.host_read_bytes:,} bytes from the GPU and put "
+        "the result is computed by host code, not by a kernel of yours: in "
+        f"{name}, host code took {run.host_read_bytes:,} bytes from the GPU and put "
         f"{run.host_wrote_bytes:,} bytes there"
     )
     return BrokenRule(rule="own_kernel", message=message)

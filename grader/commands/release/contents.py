@@ -25,7 +25,7 @@ PACKAGE = Path(grader.__file__).resolve().parent
 _FILES = Path(__file__).with_name("files")
 # Files of the repository that the installation of the package needs.
 _INSTALLATION = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
-STUDENTS_PAGE = "docs/students.md"
+STUDENTS_PAGES = ("docs/students.md", "docs/colab.ipynb")
 # An image is made from these files at the root of an archive. Not from pyproject.toml: the
 # Python of an image may be too old to read TOML (Ubuntu 22.04's is).
 REQUIREMENTS, CONSTRAINTS = "requirements.txt", "constraints.txt"
@@ -51,11 +51,12 @@ def grader_files() -> Iterator[Entry]:
             yield _entry(path, path.relative_to(PACKAGE.parent).as_posix())
 
 
-def students_page() -> Iterator[Entry]:
-    """Yield the page that explains reports to students, if the repository has it."""
-    path = PACKAGE.parent / STUDENTS_PAGE
-    if path.is_file():
-        yield _entry(path, STUDENTS_PAGE)
+def students_pages() -> Iterator[Entry]:
+    """Yield the page that explains reports to students, and the notebook, if they are here."""
+    for name in STUDENTS_PAGES:
+        path = PACKAGE.parent / name
+        if path.is_file():
+            yield _entry(path, name)
 
 
 def image_files() -> Iterator[Entry]:
@@ -112,7 +113,8 @@ def written_files(target: str, words: dict[str, str]) -> Iterator[Entry]:
             text = path.read_text(encoding="utf-8")
             for key, value in words.items():
                 text = text.replace(f"@{key}@", value)
-            name = path.relative_to(folder).as_posix().replace("@NAME@", words["NAME"])
+            name = path.relative_to(folder).as_posix()
+            name = name.replace("@NAME@", words.get("NAME", "@NAME@"))
             # Package builds leave out files whose names begin with a dot.
             name = name.replace("dot_", ".")
             yield Entry(name, text.encode(), executable=text.startswith("#!"))

@@ -16,7 +16,7 @@ from grader.commands.release.contents import (
     grader_files,
     image_files,
     stub_files,
-    students_page,
+    students_pages,
     visible_files,
     written_files,
 )
@@ -109,7 +109,10 @@ def _for_students(
     target: str, assignments: Sequence[Assignment], repository: Path
 ) -> Iterator[Entry]:
     yield from _first_of_each_path(
-        written_files(target, _words(target, *assignments)), grader_files(), students_page()
+        written_files(target, _words(target, *assignments)),
+        written_files("editor", {}),
+        grader_files(),
+        students_pages(),
     )
     for assignment in assignments:
         # GitHub Classroom's points are those of this archive's own cases.

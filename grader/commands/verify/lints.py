@@ -16,6 +16,7 @@ from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
+from grader.assignment.tolerance import Tolerance
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import samples_of
 from grader.gpu.models import MODELS, common, is_model
@@ -26,6 +27,7 @@ from grader.vocabulary import CheckName, Device, Language, Visibility
 LEAST_SAMPLES = 8  # per language, to cover the classic mistakes
 USUAL_TOTAL = 100.0
 MOST_MEMORY_ELEMENTS = 1 << 20  # memory tools make every access 10 to 100 times slower
+_LARGEST_FRACTION = 0.05  # one lane of a warp is 1/32, one row of a tile of 16 is 1/16
 _LEAST_DRAWS = 8  # a range of fewer sizes can be guessed
 LEAST_BASELINE_US = 100.0  # launch overhead dominates shorter calls
 FILL_IN = "FILL IN"  # the mark of `grade new` for the instructor
@@ -104,7 +106,7 @@ def sizes(assignment: Assignment, _: Path) -> Findings:
 
 
 def memory_cases(assignment: Assignment, _: Path) -> Findings:
-    """A case for the memory tools that is too large or hidden."""
+    """A case for the memory tools that is too large."""
     for case in assignment.cases:
         if not case.memory:
             continue
@@ -119,27 +121,39 @@ def memory_cases(assignment: Assignment, _: Path) -> Findings:
                 State.DIFFERS,
                 f"{case.name} has memory = true and {size}: choose a smaller one",
             )
-        if case.visibility is not Visibility.VISIBLE:
-            yield (
-                State.WARNING,
-                f"{case.name} has memory = true but is hidden: it is not used",
-            )
 
 
 def tolerances(assignment: Assignment, _: Path) -> Findings:
-    """A tolerance that a result in half precision would meet."""
+    """A tolerance that a result in half precision would meet, or a fraction without an effect."""
+    signature = assignment.signature
     for language in assignment.languages:
-        tolerance = assignment.tolerances[language]
-        kinds = {
-            assignment.signature.element_type(output, language).word
-            for output in assignment.signature.outputs
-        }
-        if tolerance.rtol > 5e-4 and "float32" in kinds:
-            yield (
-                State.WARNING,
-                f"rtol = {tolerance.rtol:g} for {language.phrase} accepts float32 results that "
-                "were rounded to half precision (5e-4)",
-            )
+        for output in signature.outputs:
+            kind = signature.element_type(output, language).word
+            found: dict[Tolerance, list[int]] = {}
+            for case in assignment.cases:
+                sizes = {n: s.max if isinstance(s, Range) else s for n, s in case.sizes.items()}
+                elements = math.prod(signature.shape(output, sizes))
+                tolerance = assignment.tolerance(case, language, output.name)
+                found.setdefault(tolerance, []).append(elements)
+            for tolerance, sizes_of in found.items():
+                for finding in _tolerance_findings(tolerance, kind, max(sizes_of)):
+                    yield State.WARNING, f"`{output.name}` in {language.phrase}: {finding}"
+
+
+def _tolerance_findings(tolerance: Tolerance, kind: str, most_elements: int) -> Iterator[str]:
+    if tolerance.rtol > 5e-4 and kind == "float32":
+        yield (
+            f"rtol = {tolerance.rtol:g} accepts float32 results that were rounded to half "
+            "precision (5e-4)"
+        )
+    fraction = tolerance.max_wrong_fraction
+    if fraction > _LARGEST_FRACTION:
+        yield f"max_wrong_fraction = {fraction:g} accepts a kernel that is wrong at every edge"
+    elif fraction and not tolerance.wrong_allowed(most_elements):
+        yield (
+            f"max_wrong_fraction = {fraction:g} allows no wrong element: the largest case has "
+            f"{most_elements} elements"
+        )
 
 
 def samples(assignment: Assignment, reference: Path) -> Findings:
@@ -311,7 +325,7 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "visible cases": (duplicates, "no case twice"),
     "hidden cases": (hidden, "for every language and device, none of them a visible one"),
     "sizes": (sizes, "every size takes several values"),
-    "memory cases": (memory_cases, "visible, and small"),
+    "memory cases": (memory_cases, "small"),
     "tolerance": (tolerances, "narrower than half precision"),
     "benchmarks": (benchmarks, "for every language, and long enough"),
     "tiers": (tiers, "each one is reachable, and above the samples that are too slow"),

@@ -4,6 +4,7 @@ For every case and every output, with the other outputs right:
 
     the right answer          accepted
     zeros, NaN, ∞, −∞         refused
+    all bits set              what an output holds that is never written: refused
     stale                     the answer to the same case with other data: refused
     one step past             one element at the first value beyond the tolerance, above
                               or below: refused, and only that element
@@ -26,7 +27,7 @@ import torch
 
 from grader.commands.verify.oracle_cases import OracleCases, Output, Proof
 from grader.errors import GraderError
-from grader.judge.compare import allowed
+from grader.judge.compare import BITS, allowed
 
 _MOST_STEPS = 64  # one or two are enough from the rounded bound to the bound itself
 
@@ -35,6 +36,9 @@ _WHOLE: dict[str, Callable[[Output], torch.Tensor | None]] = {
     "NaN": lambda output: _filled(output.rounded, math.nan),
     "infinity": lambda output: _filled(output.rounded, math.inf),
     "minus infinity": lambda output: _filled(output.rounded, -math.inf),
+    "all bits set": lambda output: torch.full_like(
+        output.rounded.view(BITS[output.rounded.element_size()]), -1
+    ).view(output.rounded.dtype),
     "stale": lambda output: output.case.other.expected[output.name].to(output.rounded.dtype),
 }
 
@@ -43,6 +47,8 @@ def _right(cases: OracleCases) -> tuple[str, str]:
     """Return problem and note: rounded to the output's type, expected values are accepted."""
     for output in cases.all_outputs():
         compared = output.compared(output.rounded)
+        if compared.refusal:
+            return f"{output.case.case.name}: `accept` refuses it: {compared.refusal}", ""
         if not compared.accepted:
             first = compared.mismatches()[0]
             return (
@@ -66,6 +72,8 @@ def _whole(what: str, cases: OracleCases) -> tuple[str, str]:
         if not output.compared(mutant).accepted:
             continue
         if not _equal(mutant, output.rounded):
+            if output.case.data.refusal:
+                return f"{output.case.case.name}: `accept` accepts it for `{output.name}`", ""
             largest = float((mutant.double() - output.expected.double()).abs().max())
             return (
                 f"{output.case.case.name}: accepted for `{output.name}` with errors of up "
@@ -82,6 +90,8 @@ def _whole(what: str, cases: OracleCases) -> tuple[str, str]:
 
 def _at_the_bound(cases: OracleCases, *, past: bool) -> tuple[str, str]:
     """Return problem and note: an element is refused beyond the bound, accepted within it."""
+    if cases.oracle.accepts:
+        return "", "`accept` decides"
     tried = 0
     for output in cases.all_outputs():
         for position in _positions(output.expected):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 
 from grader.assignment.cases import Case
-from grader.assignment.model import Assignment, Tolerance
+from grader.assignment.model import Assignment
+from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import Comparison, compare
 from grader.judge.oracle import CaseData, Oracle
 from grader.vocabulary import Device, Language
@@ -27,17 +28,23 @@ class OracleCase:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output of a case: the expected values, exact and rounded to the output's type."""
+    """An output of a case: the expected values, exact and rounded to the output's type.
+
+    `others` are all outputs of the case, rounded.
+    """
 
     case: OracleCase
     name: str
     expected: torch.Tensor
     rounded: torch.Tensor
     tolerance: Tolerance
+    others: Mapping[str, torch.Tensor]
 
     def compared(self, actual: torch.Tensor) -> Comparison:
-        """Compare a result with the expected values, as in a grading."""
-        return compare(self.name, actual, self.expected, self.tolerance)
+        """Compare a result with the expected values, as in a grading; other outputs are right."""
+        refusal = self.case.data.refusal
+        said = refusal and refusal({**self.others, self.name: actual})
+        return compare(self.name, actual, self.expected, self.tolerance, said)
 
 
 class OracleCases:
@@ -65,10 +72,11 @@ class OracleCases:
 
     def outputs(self, case: OracleCase) -> Iterator[Output]:
         """Yield each output of a case."""
-        tolerance = self.assignment.tolerance(case.case, self.language)
-        for name, expected in case.data.expected.items():
-            rounded = expected.to(self.output_type(name))
-            yield Output(case, name, expected, rounded, tolerance)
+        wanted = case.data.expected
+        rounded = {name: values.to(self.output_type(name)) for name, values in wanted.items()}
+        for name, expected in wanted.items():
+            tolerance = self.assignment.tolerance(case.case, self.language, name)
+            yield Output(case, name, expected, rounded[name], tolerance, rounded)
 
     def all_outputs(self) -> Iterator[Output]:
         """Yield each output of each case."""

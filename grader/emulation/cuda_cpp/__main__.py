@@ -26,7 +26,7 @@ from grader.emulation.cuda_cpp.compile_commands import (
     runtime_command,
     runtime_key_parts,
 )
-from grader.emulation.cuda_cpp.printing import print_faults, print_report
+from grader.emulation.cuda_cpp.printing import print_faults, print_report, write_sarif
 from grader.emulation.cuda_cpp.standalone import DEFAULT_COMPILER, build, run
 from grader.system.cache import cached_folder, content_key
 
@@ -117,6 +117,8 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         print_report(result.report, counters=not options.no_counters, paths=paths)
     else:
         print_faults(result.report, paths=paths)
+    if options.sarif:
+        write_sarif(result.report, options.sarif, paths=paths)
     if result.timed_out:
         sys.stdout.flush()
         print(f"stopped after {options.timeout:g} s", file=sys.stderr)
@@ -147,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--all-blocks", action="store_true", help="count in every block, not in 16")
     parser.add_argument("--no-counters", action="store_true", help="print findings only")
     parser.add_argument("--records", type=Path, metavar="FILE", help="keep the raw JSON lines")
+    parser.add_argument("--sarif", type=Path, metavar="FILE", help="write the findings as SARIF")
     parser.add_argument("--timeout", type=float, metavar="S", help="stop the program after S s")
     parser.add_argument("--compiler", default=DEFAULT_COMPILER)
     return parser

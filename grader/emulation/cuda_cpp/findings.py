@@ -6,7 +6,10 @@ findings that another one explains:
 
 * an uninitialised read of shared memory that is also in a race: since threads run one
   after another, a missing barrier shows first as such a read;
-* "different barriers" that are one line, compiled twice.
+* a race within a warp, at a line that also races between warps: a barrier orders both. In some
+  cases the values are equal, and the message speaks of them instead of the warp;
+* "different barriers" that are one line, compiled twice;
+* every further barrier of a kernel that the same threads never reach.
 
 An array index beyond its row in memory whose accesses are all checked is a warning,
 because on a GPU it stays inside the variable.
@@ -14,6 +17,7 @@ because on a GPU it stays inside the variable.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +32,7 @@ Kind = Literal[
     "out_of_bounds", "misaligned", "race", "uninitialized", "barrier", "leak", "invalid_copy"
 ]
 Severity = Literal["error", "warning"]
+_WARP = 32  # threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,7 @@ class Finding:
     access_bytes: int | None = None
     write: bool | None = None
     other_write: bool | None = None
+    arrived: int | None = None
     count: int = 1
 
     @property
@@ -79,6 +85,20 @@ class Finding:
         size = self.element_bytes or self.access_bytes
         known = self.buffer_bytes is not None and self.offset is not None
         return known and bool(size) and bool((self.buffer_bytes or 0) % (size or 1))
+
+    @property
+    def within_warp(self) -> bool:
+        """True if a race is between threads of one warp, whatever its message says of the values.
+
+        Only a race of one block knows the other thread.
+        """
+        if self.thread is None or self.other_thread is None or self.block_size is None:
+            return False
+        width, height, _ = self.block_size
+        here, there = (
+            (x + width * (y + height * z)) // _WARP for x, y, z in (self.thread, self.other_thread)
+        )
+        return here == there
 
     def sentence(self) -> str:
         """Return the finding as a sentence without file and line."""
@@ -103,6 +123,8 @@ class Finding:
                 if self.kind == "out_of_bounds":
                     what = f"a {_access(self.write)} of {what}"
             parts.append(f": {what}")
+        if self.arrived and self.block_size:
+            parts.append(f": {self.arrived} of {math.prod(self.block_size)} threads reach it")
         if self.kernel and self.block and self.thread:
             parts.append(
                 f", kernel {self.kernel}, block {grid_index(self.block)}, "
@@ -121,8 +143,12 @@ def read_findings(
     *,
     places: Mapping[int, Place],
     sources: Mapping[str, str],
+    wrong: bool = False,
 ) -> tuple[Finding, ...]:
     """Return the folded findings of a report, errors before warnings, by line.
+
+    Threads that end before a barrier are a finding only if there is an error as well, or the
+    results were `wrong`: a kernel may be right without them.
 
     `places` maps program counters (see `program_counters`). `sources` maps file names to
     rewritten texts, which contain the names of arrays.
@@ -130,6 +156,8 @@ def read_findings(
     found = [
         _finding(record, places, sources) for record in records if record["record"] == "finding"
     ]
+    if not wrong and all(finding.severity == "warning" for finding in found):
+        found = [finding for finding in found if not finding.arrived]
     kept = _explained(found)
     folded: dict[object, Finding] = {}
     for finding in kept:
@@ -167,7 +195,7 @@ def program_counters(records: Iterable[Mapping[str, Any]]) -> set[int]:
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("kind", "severity", "message", "file", "kernel", "space", "buffer"), str),
     **dict.fromkeys(("pc", "other_pc", "line", "column", "buffer_bytes", "element_bytes"), int),
-    **dict.fromkeys(("offset", "access_bytes", "count"), int),
+    **dict.fromkeys(("offset", "access_bytes", "arrived", "count"), int),
     **dict.fromkeys(("write", "other_write"), bool),
 }
 
@@ -214,6 +242,7 @@ def _finding(
         access_bytes=record.get("access_bytes"),
         write=record.get("write"),
         other_write=record.get("other_write"),
+        arrived=record.get("arrived"),
         count=record["count"],
     )
     return _named_index(finding, sources) if finding.column is not None else finding
@@ -266,13 +295,14 @@ def _explained(found: list[Finding]) -> list[Finding]:
     outside = {
         (f.file, f.line) for f in found if f.kind == "out_of_bounds" and f.severity == "error"
     }
-    kept = []
+    kept: list[Finding] = []
     for f in found:
+        if f.arrived and any(other.arrived and other.kernel == f.kernel for other in kept):
+            continue
         if f.kind == "uninitialized" and f.space == "shared" and (f.kernel, f.buffer) in raced:
             continue
-        # A barrier of the block orders the threads of a warp, too.
         lines = {(f.kernel, f.line), (f.kernel, f.other_line)}
-        if "of one warp access" in f.message and lines & across_warps:
+        if f.within_warp and lines & across_warps:
             continue
         one_line = f.other_line is not None and (f.file, f.line) == (f.other_file, f.other_line)
         if f.kind == "barrier" and one_line and "different barriers" in f.message:

@@ -1,12 +1,16 @@
-"""Prints a report: findings as sentences, counters as tables."""
+"""Prints a report: findings as sentences or as SARIF, counters as tables."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TextIO
 
+from grader import __version__
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
 from grader.emulation.cuda_cpp.report import Report
+from grader.text.sarif import SarifResult, sarif_log
 
 
 def _place(file: str | None, line: int | None, paths: Mapping[str, str] | None) -> str:
@@ -54,6 +58,37 @@ def print_report(
     if counters:
         for kernel in report.kernels:
             _print_kernel(kernel, to)
+
+
+def write_sarif(report: Report, path: Path, *, paths: Mapping[str, str]) -> None:
+    """Write faults and findings for an editor, with the reader's path of each file.
+
+    Raises OSError if the file cannot be written.
+    """
+    faults = [
+        SarifResult(
+            rule="crash",
+            level="error",
+            message=f"{fault.signal}: {fault.message}",
+            path=paths.get(fault.file or "", fault.file),
+            line=fault.line,
+        )
+        for fault in report.faults
+    ]
+    findings = [
+        SarifResult(
+            rule=f"memory/{found.kind}",
+            level=found.severity,
+            message=found.sentence(),
+            path=paths.get(found.file or "", found.file),
+            line=found.line,
+            column=found.column,
+            other_line=found.other_line if found.other_file == found.file else None,
+        )
+        for found in report.findings
+    ]
+    log = sarif_log([*faults, *findings], tool="gpu-grade", version=__version__)
+    path.write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
 
 
 def _print_kernel(kernel: KernelCounters, to: TextIO | None) -> None:

@@ -70,8 +70,10 @@ class Report:
         return tuple(finding for finding in self.findings if finding.severity == "warning")
 
 
-def read_report(text: str, *, locate: Locate, sources: Mapping[str, str]) -> Report:
-    """Return the report of one run.
+def read_report(
+    text: str, *, locate: Locate, sources: Mapping[str, str], wrong: bool = False
+) -> Report:
+    """Return the report of one run; `wrong` is known of its results.
 
     `sources` maps the student's file names to the rewritten texts that were compiled.
     """
@@ -79,7 +81,7 @@ def read_report(text: str, *, locate: Locate, sources: Mapping[str, str]) -> Rep
     places = locate(program_counters(records))
     summaries = [record for record in records if record["record"] == "summary"]
     return Report(
-        findings=read_findings(records, places=places, sources=sources),
+        findings=read_findings(records, places=places, sources=sources, wrong=wrong),
         kernels=read_counters(records, places=places),
         faults=tuple(_fault(record, places) for record in records if record["record"] == "fault"),
         accesses=sum(record["accesses"] for record in summaries),

@@ -16,8 +16,8 @@ Severity = Literal["error", "warning"]
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 _HINTS = {
-    "out_of_bounds": "the last program has lanes past the end: give every load and store a mask, "
-    "as in `mask=offsets < n`",
+    "out_of_bounds": "the last program has lanes past the end: give this access a mask that tests "
+    "every index, `mask=offsets < n` or `mask=(row[:, None] < rows) & (col[None, :] < cols)`",
     "misaligned": "an address must be a multiple of the size of what is read there",
     "race": "programs run in any order: let each write elements of its own, use an atomic "
     "operation, or end the kernel and launch another",

@@ -9,7 +9,7 @@ from grader.commands.verify.agreement import agreement_rows, parameters
 from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.oracle_proofs import oracle_rows
 from grader.commands.verify.row import Row, State
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device, Language, Visibility
 
 TOML = "assignments/affine/assignment.toml"
 PYTHON = "assignments/affine/oracle.py"
@@ -288,6 +288,16 @@ def test_a_size_that_never_varies_is_reported(course: Course) -> None:
     actual = [row.actual for row in rows if row.check == "sizes" and row.state is State.DIFFERS]
     assert "n is 33 in all cases for CUDA C++ on cpu: a hard-coded size would pass" in actual
     assert len(actual) == 4  # two languages, two devices
+
+
+def test_a_hidden_case_for_the_memory_tools_is_no_finding(course: Course) -> None:
+    """The course's run checks memory in it, too."""
+    course.edit(TOML, 'visibility = "hidden"', 'visibility = "hidden"\nmemory = true')
+    assert any(
+        case.memory and case.visibility is Visibility.HIDDEN for case in course.assignment.cases
+    )
+    rows = [r for r in lint_rows(course.assignment, course.reference) if r.check == "memory cases"]
+    assert [row.state for row in rows] == [State.AGREES]
 
 
 def test_a_language_without_samples_is_reported(course: Course) -> None:

@@ -88,7 +88,7 @@ def called(file: Path) -> tuple[bool, Calls]:
         with calls.patched():
             getattr(module, assignment.signature.entry)(*given.values())
         for name, output in outputs.items():
-            tolerance = assignment.tolerance(case, Language.TRITON)
+            tolerance = assignment.tolerance(case, Language.TRITON, name)
             right &= bool(accepts(output, data.expected[name], tolerance).all())
     return right, calls
 

@@ -15,16 +15,10 @@
 // student's file compiles in about 0.15 s.
 #pragma once
 
-#include <assert.h>
-#include <math.h>
+// Before every other header, whose templates copy, too.
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "grader_host/vocabulary.h"
+#include <strings.h>
 
 #if GRADER_CHECKED && !defined(GRADER_INDEX)  // a student's file, not the runtime
 #define GRADER_CHECKS_COPIES 1
@@ -34,8 +28,28 @@ void* memcpy(void*, const void*, size_t) noexcept __asm__("grader_memcpy");
 void* memmove(void*, const void*, size_t) noexcept __asm__("grader_memmove");
 void* memset(void*, int, size_t) noexcept __asm__("grader_memset");
 }
+// The compiler's builtins are not renamed with the functions: without this they
+// would be unchecked copies. (A student's #undef is refused.)
+#define __builtin_memcpy memcpy
+#define __builtin_memmove memmove
+#define __builtin_memset memset
+#define __builtin___memcpy_chk(to, from, bytes, room) memcpy(to, from, bytes)
+#define __builtin___memmove_chk(to, from, bytes, room) memmove(to, from, bytes)
+#define __builtin___memset_chk(to, value, bytes, room) memset(to, value, bytes)
+#define bcopy(from, to, bytes) ((void)memmove(to, from, bytes))
+#define bzero(to, bytes) ((void)memset(to, 0, bytes))
+#define __builtin_bcopy bcopy
+#define __builtin_bzero bzero
 #endif
 
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "grader_host/vocabulary.h"
 #include "grader_host/execution.h"
 #include "grader_host/warp.h"
 #include "grader_host/atomics.h"
@@ -46,14 +60,3 @@ void* memset(void*, int, size_t) noexcept __asm__("grader_memset");
 // The trampoline's functions are visible, although everything else is hidden.
 extern "C" __attribute__((visibility("default"))) int grader_call(const unsigned long long* arguments);
 extern "C" __attribute__((visibility("default"))) int grader_call_again(const unsigned long long* arguments);
-
-#if GRADER_CHECKS_COPIES
-// The compiler's builtins are not renamed with the functions: without this they
-// would be unchecked copies. (A student's #undef is refused.)
-#define __builtin_memcpy memcpy
-#define __builtin_memmove memmove
-#define __builtin_memset memset
-#define __builtin___memcpy_chk(to, from, bytes, room) memcpy(to, from, bytes)
-#define __builtin___memmove_chk(to, from, bytes, room) memmove(to, from, bytes)
-#define __builtin___memset_chk(to, value, bytes, room) memset(to, value, bytes)
-#endif

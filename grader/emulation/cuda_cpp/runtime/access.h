@@ -1,12 +1,13 @@
 // The hot path: checks one access against the shadow of the words it touches.
 //
 // Takes about 8 ns per access: the kind of access is a template parameter, and
-// rare branches call a function in checker.cpp.
+// rare branches call a function in rules.cpp or checker.cpp.
 #pragma once
 
 #include "arena.h"
 #include "checker_state.h"
 #include "host_memory.h"
+#include "variables.h"
 
 namespace grader::checker {
 
@@ -147,7 +148,7 @@ GRADER_HOT bool valid_shared(uintptr_t offset, unsigned bytes) {
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
     if (GRADER_RARE(!state.active)) {
         if (state.interleaved) interleave(access_of(form, address, pc));
-        else if (arena::contains(address) || host_memory::any_array) touched_by_host(access_of(form, address, pc));
+        else if (arena::contains(address) || host_memory::any_array || variables::any_managed) touched_by_host(access_of(form, address, pc));
         return;
     }
     if (GRADER_RARE(--state.countdown < 0)) break_point();

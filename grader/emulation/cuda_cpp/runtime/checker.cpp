@@ -242,6 +242,19 @@ void broken_rendezvous(const char* message, const Thread& first, uintptr_t other
     findings::add(f);
 }
 
+// Legal since Volta, where a barrier waits for the threads that still run; what the others should
+// have done is missing all the same.
+void left_before_barrier(const Thread& waiting, unsigned arrived) {
+    if (!settings.check || state.interleaved) return;
+    Finding f;
+    f.kind = Kind::barrier;
+    f.message = "threads end before a barrier where the others wait";
+    f.pc = waiting.pc;
+    f.arrived = arrived;
+    f.warning = true;
+    findings::add(f);
+}
+
 void free_failed(const void* pointer, const char* message, uintptr_t pc) {
     Finding f;
     f.kind = Kind::invalid_copy;

@@ -47,6 +47,7 @@ void set_by_host(void* to, size_t bytes);
 // accesses to pinned and managed memory.
 void host_read(size_t bytes);
 void host_wrote(size_t bytes);
+void left_before_barrier(const Thread& waiting, unsigned arrived);
 void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
@@ -70,6 +71,7 @@ inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const ch
 inline void set_by_host(void*, size_t) {}
 inline void host_read(size_t) {}
 inline void host_wrote(size_t) {}
+inline void left_before_barrier(const Thread&, unsigned) {}
 inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}

@@ -50,6 +50,7 @@ void write_one(const Finding& f) {
         unsigned n = f.other_thread, x = f.block_size[0], y = f.block_size[1];
         line.triple("other_thread", n % x, n / x % y, n / x / y);
     }
+    if (f.arrived) line.number("arrived", f.arrived);
     line.number("count", f.count);
     line.write();
 }

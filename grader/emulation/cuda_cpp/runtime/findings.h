@@ -28,6 +28,7 @@ struct Finding {
     // Filled in by `locate`: the first occurrence.
     const char* kernel = nullptr;
     uint32_t block[3] = {}, thread[3] = {}, block_size[3] = {};
+    uint32_t arrived = 0;        // threads at a barrier that the others never reach
     uint32_t other_thread = ~0u; // number in the block, if the other access is of the same block
     uint64_t count = 0;
 };

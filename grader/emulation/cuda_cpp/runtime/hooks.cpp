@@ -39,13 +39,21 @@ void hook_range(const void* address, size_t bytes, bool write, void* pc) {
     }
 }
 
+// Device memory that host code may access, or must not.
+bool both_sides(const void* at) {
+    const uintptr_t address = reinterpret_cast<uintptr_t>(at);
+    if (arena::contains(address)) return true;
+    const variables::Variable* v = variables::any_managed ? variables::at(address) : nullptr;
+    return v && v->managed;
+}
+
 void* moved(void* to, const void* from, size_t bytes, void* pc) {
     if (state.active) {
         hook_range(from, bytes, false, pc);
         hook_range(to, bytes, true, pc);
     } else {
-        if (arena::contains(reinterpret_cast<uintptr_t>(from))) checker::host_read(bytes);
-        if (arena::contains(reinterpret_cast<uintptr_t>(to))) checker::host_wrote(bytes);
+        if (both_sides(from)) checker::host_read(bytes);
+        if (both_sides(to)) checker::host_wrote(bytes);
     }
     return memmove(to, from, bytes);
 }

@@ -73,6 +73,15 @@ struct Helpers {
 };
 Helpers helpers;
 
+constexpr unsigned kMostTold = 4;
+unsigned told;  // launches of this call
+
+void tell(const LaunchState& l) {
+    if (told++ >= kMostTold) return;
+    ReportLine("launched").text("kernel", l.name).triple("grid", l.grid.x, l.grid.y, l.grid.z)
+        .triple("block", l.block.x, l.block.y, l.block.z).number("pc", program_offset(l.pc - 1)).write();
+}
+
 unsigned wanted_threads() {
 #if GRADER_CHECKED
     return 1;
@@ -142,6 +151,8 @@ void set_error(int error, bool sticky) {
 
 bool device_lost() { return sticky_error != 0; }
 
+void call_begins() { told = 0; }
+
 void run_launch() {
     arena::Opening opening;
     worker = &own_worker();
@@ -176,6 +187,8 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
         set_error(last_launch_error, false);
         return;
     }
+    checker::host_wrote(parameter_bytes);
+    tell(wanted);
     ++grader_launch_number;
     blockDim = block;
     gridDim = grid;

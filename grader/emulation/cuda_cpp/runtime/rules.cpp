@@ -237,6 +237,9 @@ bool elsewhere(const Access& access) {
     if (places::in_thread_storage(access.address)) return false;
     const host_memory::Array* array = host_memory::find(access.address);
     if (host_memory::registered(access.address, access.bytes)) {
+        // The host's own accesses to it are not seen.
+        if (access.write) host_read(access.bytes);
+        else host_wrote(access.bytes);
         if (!access.write || !array || array->writable) return false;
         write_to_input(access);
     }
@@ -269,9 +272,10 @@ void touched_by_host(const Access& access) {
         findings::add(f);
         return;
     }
-    if (!arena::contains(access.address)) return;
+    const variables::Variable* v = variables::any_managed ? variables::at(access.address) : nullptr;
+    if (!arena::contains(access.address) && !(v && v->managed)) return;
     const Allocation* a = arena::find(access.address);
-    if (a && a->zone == Zone::open && a->live) {
+    if (v || (a && a->zone == Zone::open && a->live)) {
         if (access.write) host_wrote(access.bytes);
         else host_read(access.bytes);
         return;

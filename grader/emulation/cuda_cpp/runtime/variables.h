@@ -26,6 +26,10 @@ struct Variable {
     bool holds(uintptr_t address, size_t bytes) const { return address >= begin && address < end && bytes <= end - address; }
 };
 
+#pragma GCC visibility push(hidden)
+extern bool any_managed;  // false in most runs, to skip the lookup
+#pragma GCC visibility pop
+
 void add(const Variable& variable);
 
 // The variable that the address is in or has just run past; else null.

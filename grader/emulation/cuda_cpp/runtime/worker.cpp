@@ -218,6 +218,7 @@ void Worker::release_barrier() {
         }
         wake(thread);
     }
+    if (first && waiting_ < count_) checker::left_before_barrier(*first, waiting_);
     waiting_ = 0;
     cursor_ = 0;
     checker::interval_ends();

@@ -143,6 +143,9 @@ uint64_t block_number();
 void set_error(int error, bool sticky);
 bool device_lost();
 
+// The launches of a call are reported, the first few of them.
+void call_begins();
+
 // Runs launch_state on this thread and, if it takes long, on helpers.
 void run_launch();
 

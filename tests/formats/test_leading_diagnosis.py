@@ -1,0 +1,86 @@
+"""The diagnosis that a kernel's block begins with: the cause before what follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import sample_reports
+from sample_reports import build, faulty, finding, kernel, memory, visible, wrong_case
+
+from grader.checks.correctness.check import leading_case
+from grader.formats.leading_diagnosis import leading_diagnosis
+from grader.report.evidence import BuildEvidence, Diagnostic, FindingKind
+from grader.report.model import CheckResult
+from grader.report.verdict import Verdict
+
+MISSED = finding("barrier", 9, severity="warning", message="threads end before a barrier")
+
+
+def wrong(message: str = "8 of 9 elements are wrong, without a pattern") -> CheckResult:
+    return visible(verdict=Verdict.WRONG_ANSWER, score=0.0, message=message)
+
+
+def warned(message: str) -> CheckResult:
+    found = Diagnostic(file="silu.cu", line=4, severity="warning", message=message)
+    return build(evidence=BuildEvidence(tool="g++", cached=False, diagnostics=(found,)))
+
+
+def lead(*checks: CheckResult, verdict: Verdict = Verdict.WRONG_ANSWER) -> str:
+    found = leading_diagnosis(kernel(*checks, verdict=verdict))
+    assert found is not None
+    return found.message
+
+
+@pytest.mark.parametrize("kind", ["race", "uninitialized"])
+def test_a_missed_barrier_explains_races_and_what_is_not_written(kind: FindingKind) -> None:
+    assert lead(build(), wrong(), faulty(finding(kind, 7), MISSED)) == MISSED.message
+
+
+def test_a_missed_barrier_explains_a_wrong_answer_without_a_cause() -> None:
+    warning = dataclasses.replace(memory(), evidence=sample_reports.memory_evidence(MISSED))
+    assert lead(build(), wrong(), warning) == MISSED.message
+    named = wrong("the sum over `k` lacks its last term")
+    assert lead(build(), named, warning) == named.message
+
+
+def test_a_missed_barrier_explains_no_access_outside() -> None:
+    outside = finding("out_of_bounds", 7)
+    assert lead(build(), wrong(), faulty(outside, MISSED)) == outside.message
+
+
+def test_a_variable_that_is_surely_without_a_value_explains_a_fault() -> None:
+    fault = faulty(finding("misaligned", 6))
+    assert "‘p’" in lead(warned("‘p’ is used uninitialized"), wrong(), fault)
+    assert lead(warned("‘p’ may be used uninitialized"), wrong(), fault) == "this is misaligned"
+    assert "‘p’" in lead(warned("‘p’ may be used uninitialized"), wrong())
+
+
+@pytest.mark.parametrize("verdict", [Verdict.TIME_LIMIT, Verdict.RUNTIME_ERROR])
+def test_a_condition_that_is_always_true_explains_a_loop_without_end(verdict: Verdict) -> None:
+    always = "comparison of unsigned expression in ‘>= 0’ is always true"
+    failed = visible(verdict=verdict, score=0.0, message="calling silu did not end within 1 s")
+    assert lead(warned(always), failed, verdict=verdict) == always
+    assert lead(build(), failed, verdict=verdict) == failed.message
+
+
+LACKS = "the sum over `k` lacks its last term"
+
+
+def test_a_pattern_of_one_narrow_case_does_not_speak_for_many() -> None:
+    """Along an axis of one element a product agrees with what all other cases refute."""
+    named = wrong_case(20, pattern=LACKS, sizes={"m": 20, "n": 1})
+    others = [wrong_case(100 + n, pattern=None) for n in range(20)]
+    few = leading_case([named, *others[:3]], Verdict.WRONG_ANSWER)
+    many = leading_case([named, *others], Verdict.WRONG_ANSWER)
+    assert few is not None and few.pattern == LACKS
+    assert many is not None and many.pattern is None
+    wide = dataclasses.replace(named, sizes={"m": 20, "n": 4})
+    strong = leading_case([wide, *others], Verdict.WRONG_ANSWER)
+    assert strong is not None and strong.pattern == LACKS
+
+
+def test_an_error_of_an_argument_that_is_one_comes_after_others() -> None:
+    cases = [wrong_case(n, verdict=Verdict.COMPILE_ERROR, pattern=None) for n in (1, 33, 20)]
+    found = leading_case(cases, Verdict.COMPILE_ERROR)
+    assert found is not None and found.sizes == {"n": 20}
