@@ -16,8 +16,8 @@ from grader.system import toolchain
 from grader.system.cache import content_key
 from grader.system.toolchain import Tool
 
-_FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "-Xptxas=-v",
-          "--threads=2")  # fmt: skip
+_FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--threads=2")
+_SAY_WHAT_IS_USED = "-Xptxas=-v"  # registers and shared memory of each kernel
 
 
 def nvcc_gate(nvcc: Tool, *, links: bool = False) -> Compiler:
@@ -29,14 +29,15 @@ def nvcc_gate(nvcc: Tool, *, links: bool = False) -> Compiler:
     """
     last = ("-shared", *toolchain.nvcc_link_flags(nvcc)) if links else ("-cuda",)
     target = f"-arch={course_target().name}"
-    flags = ("-std=c++17", target, "-Xcompiler=-fPIC", "-Xptxas=-v", *last)
+    flags = ("-std=c++17", target, "-Xcompiler=-fPIC", _SAY_WHAT_IS_USED, *last)
     return _compiler(nvcc, "nvcc-gate", flags)
 
 
 def nvcc_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
     """Return the compiler of shared libraries for GPUs of `architecture` (compute capability)."""
     links = toolchain.nvcc_link_flags(nvcc)
-    return _compiler(nvcc, "nvcc", ("-shared", *_flags(architecture), *links))
+    flags = ("-shared", *_flags(architecture), _SAY_WHAT_IS_USED, *links)
+    return _compiler(nvcc, "nvcc", flags)
 
 
 def nvcc_object_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:

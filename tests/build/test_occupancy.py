@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.build.kernel_file import build
 from grader.build.occupancy import launch_resources, resources_of
 from grader.build.ptxas import Assembled, Resources
 from grader.protocol.targets import TARGETS
 from grader.report.evidence import LaunchResources
+from grader.submission.reader import SourceFile
+from grader.system import toolchain
+from grader.vocabulary import Device, Language
 
 
 def used(kernel: str = "k", registers: int = 32, shared: int = 0) -> Resources:
@@ -67,3 +76,32 @@ def test_instances_of_a_template_that_differ_say_nothing() -> None:
     kernels = used("_Z4tileIfLi8EEvPT_", 113), used("_Z4tileIfLi4EEvPT_", 70)
     assembled = Assembled(target=TARGETS[80], kernels=kernels)
     assert resources_of(assembled, [("tile<float, 8>", 64, 0)]) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(toolchain.find_nvcc() is None, reason="nvcc is not installed")
+@pytest.mark.parametrize(
+    ("device", "architecture", "target"),
+    [(Device.CUDA, (9, 0), "sm_90"), (Device.CPU, None, "sm_80")],
+)
+def test_nvcc_says_what_kernels_use_with_a_gpu_and_without(
+    device: Device, architecture: tuple[int, int] | None, target: str, tmp_path: Path
+) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / "transpose")
+    name = "v3_shared_tile.cu"
+    text = (REPOSITORY / "reference" / "transpose" / name).read_text(encoding="utf-8")
+    built = build(
+        assignment,
+        SourceFile(path=name, text=text),
+        Language.CUDA,
+        device,
+        architecture=architecture,
+        scratch=tmp_path,
+    )
+    assert isinstance(built, Built)
+    assert built.evidence.diagnostics == ()
+    assert built.assembled is not None
+    assert built.assembled.target.name == target
+    [found] = resources_of(built.assembled, [("transpose_kernel", 256, 0)])
+    assert found.registers > 8
+    assert found.shared_bytes >= 32 * 32 * 4

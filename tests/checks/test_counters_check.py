@@ -303,6 +303,11 @@ def test_in_triton_a_tile_keeps_every_bound(graded: Callable[..., KernelResult])
     # What lies in shared memory the compiler decides.
     assert [figure.allowed for figure in found.figures] == [1.1, 1.1, None, 1.2]
     assert ratios(check)["shared_wavefronts"] is None
+    moved = next(figure.measured for figure in found.figures if figure.name == "traffic")
+    assert found.asked_bytes == moved
+    [launch] = found.resources
+    assert (launch.target, launch.threads % 32) == ("sm_80", 0)
+    assert 0 < launch.occupancy <= 1
 
 
 def test_in_triton_a_broken_bound_names_the_line_and_the_number(

@@ -11,8 +11,12 @@ from paths import REPOSITORY
 from grader.assignment.reader import read_assignment
 from grader.checks.common.case_run import RunSetup
 from grader.checks.memory.writers import small_writers
-from grader.report.evidence import Writers
-from grader.vocabulary import Language
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import MemoryEvidence, Writers
+from grader.submission.reader import read_submission
+from grader.vocabulary import CheckName, Language
 
 CASES: dict[str, dict[str, Any]] = {
     "small": {"rows": 2, "cols": 3},
@@ -85,3 +89,26 @@ def test_large_arrays_inputs_and_other_records_are_left_out() -> None:
 def test_what_the_runtime_cannot_have_written_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):
         read(record("0.0+6", **changes) if "writers" not in changes else record("", **changes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "twice"),
+    [("tests/formats/pages/submissions/doubles", 993), ("reference/silu", 0)],
+)
+def test_elements_that_blocks_share_are_noticed(folder: str, twice: int) -> None:
+    """Blocks of 64 threads that begin 32 elements apart write all but 32 elements twice."""
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    options = Options(checks=frozenset({CheckName.MEMORY}), languages=frozenset({Language.CUDA}))
+    submission = read_submission(REPOSITORY / folder, assignment)
+    report = grade(assignment, submission, options, Progress())
+    [evidence] = [
+        check.evidence
+        for kernel in report.kernels
+        for check in kernel.checks
+        if isinstance(check.evidence, MemoryEvidence)
+    ]
+    [drawn] = evidence.writers
+    assert drawn.elements == 1025
+    assert sum(row.count("x") for row in drawn.doubles) == twice
+    assert not any("-" in row for row in drawn.cells)

@@ -459,7 +459,13 @@ def test_a_full_multiprocessor_has_no_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"blocks_by_threads": 0}, {"occupancy": 0.0}, {"occupancy": 0.001}]
+    "changes",
+    [
+        {"blocks_by_threads": 0},
+        {"blocks_by_limit": 10**9},
+        {"occupancy": 0.0},
+        {"occupancy": 0.001},
+    ],
 )
 def test_numbers_that_are_no_occupancy_make_no_figure(changes: dict[str, Any]) -> None:
     assert occupancy.panel(_resources(**changes)) is None

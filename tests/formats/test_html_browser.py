@@ -27,7 +27,7 @@ def pages() -> dict[str, str]:
 
 def inside_a_page(text: str) -> str:
     """Return a page with the text, as a platform shows it: images are data, nothing else loads."""
-    policy = "default-src 'none'; img-src data:"
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     return (
         f'<!DOCTYPE html><html lang="en">{head}<body><div tabindex="0">{text}</div></body></html>'

@@ -23,7 +23,7 @@ from typing import Protocol
 from rich.console import Console
 
 from grader.assignment.model import Assignment
-from grader.commands.batch.class_page import write_pages
+from grader.commands.batch.class_page import PAGE, write_pages
 from grader.commands.batch.cluster import Cluster, ClusterRequest
 from grader.commands.batch.gpu_slots import GpuHealth, gpu_slots
 from grader.commands.batch.gradebook import write_gradebook
@@ -100,7 +100,8 @@ def batch(request: Request) -> ExitCode:
         write_pages(store, folder, assignments, summary)
         if request.csv is not None:
             write_gradebook(request.csv, request.csv_for, store, folder, assignments)
-    print_summary(summary, Console(), wall_s=time.monotonic() - started_s)
+    wall_s = time.monotonic() - started_s
+    print_summary(summary, Console(), wall_s=wall_s, page=request.out / PAGE)
     return ExitCode.of(complete=not summary.ungraded)
 
 

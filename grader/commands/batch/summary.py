@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -180,8 +181,8 @@ def _quartiles(scores: list[float]) -> tuple[float, ...]:
     return (scores[0], *(round(value, 2) for value in inner), scores[-1])
 
 
-def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
-    """Print a table for each assignment, then what staff should look at."""
+def print_summary(summary: Summary, console: Console, *, wall_s: float, page: Path) -> None:
+    """Print a table for each assignment, then what staff should look at, and where the page is."""
 
     def line(text: str) -> None:
         console.print(escape(encodable(one_line(text), console.encoding)), soft_wrap=True)
@@ -200,6 +201,7 @@ def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
         line(f"not graded: {sentence}")
     for sentence in summary.given_up:
         line(f"no longer used: {sentence}")
+    line(f"the class as a page: {page}")
     line(f"{summary.graded_now} graded now, {summary.ungraded} without a report, {wall_s:.1f} s")
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from grader.formats.html.environment import environment
 
-WIDTH = 420  # pixels
+WIDTH = 360  # pixels: a telephone shows it whole
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _CLASS = re.compile(r"\.([a-z][a-z0-9-]*)")
 _USED = re.compile(r'class="([^"]*)"')

@@ -16,6 +16,7 @@ _CELL = (WIDTH - 2 * _LEFT) / _ACROSS
 _CELL_HEIGHT = 15.0
 _ROW = 30.0
 _MOST_WARPS = 128
+_MOST_BLOCKS = 256  # that any resource allows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ def panel(found: LaunchResources) -> Occupancy | None:
     }
     known = {name: blocks for name, blocks in allowed.items() if blocks is not None}
     fewest = min(known.values())
-    if not fewest or not found.occupancy:
+    if not fewest or not found.occupancy or max(known.values()) > _MOST_BLOCKS:
         return None
     whole = round(fewest * warps / found.occupancy)
     if not fewest * warps <= whole <= _MOST_WARPS:
