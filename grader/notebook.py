@@ -39,6 +39,8 @@ from grader.vocabulary import Language
 CELLS = "notebook"  # nothing but this module writes there
 MAGIC = "grade"
 _FRAME_PX = 640
+# Without it, a link to a place in the page would open the notebook in the frame.
+_BASE = '<base href="about:srcdoc">'
 _MARKS = {
     Language.CUDA: r'^\s*#\s*include\s*[<"]|__global__|\bextern\s+"C"|<<<',
     Language.TRITON: r"^\s*(import|from)\s+(triton|torch)\b|^\s*@triton\.|^def\s+\w+\s*\(",
@@ -204,8 +206,9 @@ def _report(page: Path, text: str) -> dict[str, str]:
     """Return the report for the front end: a frame keeps the page's style from the notebook's."""
     if not page.is_file():
         return {"text/plain": text}
+    framed = page.read_text(encoding="utf-8").replace("<head>", f"<head>{_BASE}", 1)
     frame = (
-        f'<iframe srcdoc="{html.escape(page.read_text(encoding="utf-8"))}" sandbox=""'
+        f'<iframe srcdoc="{html.escape(framed)}" sandbox=""'
         f' title="the report" style="width: 100%; height: {_FRAME_PX}px; border: 0;'
         ' resize: vertical; overflow: auto"></iframe>'
     )
