@@ -174,7 +174,7 @@ def _grade_cell(publisher: Publisher, given: Mapping[str, Any], cell: str) -> No
     with tempfile.TemporaryDirectory(prefix="grade-cell-") as scratch:
         page = Path(scratch) / "page.html"
         try:
-            ended = run_local(
+            text = run_local(
                 [*words, "--html", page],
                 lambda step: display.show({"text/plain": f"{written.path}: {step} …"}),
             )
@@ -185,7 +185,7 @@ def _grade_cell(publisher: Publisher, given: Mapping[str, Any], cell: str) -> No
         except GraderError:
             display.show({"text/plain": f"{written.path}: not graded"})
             raise
-        display.show(_report(page, ended.output))
+        display.show(_report(page, text))
 
 
 class _Display:

@@ -19,8 +19,7 @@ from paths import REPOSITORY
 
 from grader import notebook
 from grader.commands import local_process
-from grader.commands.local_process import Ended
-from grader.errors import ExitCode, GraderError, UsageError
+from grader.errors import GraderError, UsageError
 from grader.formats.registry import HTML
 
 CUDA = (REPOSITORY / "reference" / "silu" / "silu.cu").read_text()
@@ -70,12 +69,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The arguments of `grade local`, which is replaced by a sample report."""
     asked: list[list[str]] = []
 
-    def ended(arguments: Sequence[str | Path], on_progress: Callable[[str], None]) -> Ended:
+    def ended(arguments: Sequence[str | Path], on_progress: Callable[[str], None]) -> str:
         words = list(map(str, arguments))
         asked.append(words)
         on_progress("silu · CUDA C++ · build")
         Path(words[words.index("--html") + 1]).write_text(HTML.file(sample_reports.hostile()))
-        return Ended(output="<b>as text</b>", exit_code=ExitCode.INCOMPLETE)
+        return "<b>as text</b>"
 
     monkeypatch.setattr(notebook, "run_local", ended)
     return asked
@@ -176,7 +175,7 @@ def test_a_failure_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def fail(*_: object) -> Ended:
+    def fail(*_: object) -> str:
         raise raised
 
     monkeypatch.setattr(notebook, "run_local", fail)
