@@ -142,7 +142,9 @@ def test_a_file_is_graded_once_and_points_pending_are_skipped(
     words = graded[0]
     assert words[:3] == ["affine", "--from", str(hand_in)]
     assert words[words.index("--kernel") + 1] == "v1_simple"
-    assert "v1_simple.cu: needs a GPU" in text(run(pytester, "--grade", hand_in, "affine", "-rs"))
+    shown = text(run(pytester, "--grade", hand_in, "affine", "-rs"))
+    assert "homework: no v0_torch.py in " in shown
+    assert "v1_simple.cu: needs a GPU" in shown
 
 
 def test_a_failure_has_our_sentences_and_no_traceback(
