@@ -113,7 +113,9 @@ def test_sarif(report: Report) -> None:
         report.verdict.judged and not report.verdict.earns_points
     )
     assert ("error" in levels) is failed
-    notes = run["invocations"][0]["toolExecutionNotifications"]
+    [invocation] = run["invocations"]
+    assert invocation["executionSuccessful"] is published(report)
+    notes = invocation["toolExecutionNotifications"]
     assert any("pending" in note["message"]["text"] for note in notes) is (report.pending > 0)
 
 
