@@ -89,5 +89,5 @@ def _location(path: str, line: int, column: int | None) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """Return an absolute path as a file URI, a relative one relative to the reader's folder."""
+    """Return a URI in ASCII: absolute for an absolute path, else relative."""
     return Path(path).as_uri() if Path(path).is_absolute() else quote(path, errors="replace")
