@@ -39,6 +39,8 @@ from grader.vocabulary import Language
 CELLS = "notebook"  # nothing but this module writes there
 MAGIC = "grade"
 _FRAME_PX = 640
+# Without it, a link to a place in the page would open the notebook in the frame.
+_BASE = '<base href="about:srcdoc">'
 _MARKS = {
     Language.CUDA: r'^\s*#\s*include\s*[<"]|__global__|\bextern\s+"C"|<<<',
     Language.TRITON: r"^\s*(import|from)\s+(triton|torch)\b|^\s*@triton\.|^def\s+\w+\s*\(",
@@ -172,7 +174,7 @@ def _grade_cell(publisher: Publisher, given: Mapping[str, Any], cell: str) -> No
     with tempfile.TemporaryDirectory(prefix="grade-cell-") as scratch:
         page = Path(scratch) / "page.html"
         try:
-            ended = run_local(
+            text = run_local(
                 [*words, "--html", page],
                 lambda step: display.show({"text/plain": f"{written.path}: {step} …"}),
             )
@@ -183,7 +185,7 @@ def _grade_cell(publisher: Publisher, given: Mapping[str, Any], cell: str) -> No
         except GraderError:
             display.show({"text/plain": f"{written.path}: not graded"})
             raise
-        display.show(_report(page, ended.output))
+        display.show(_report(page, text))
 
 
 class _Display:
@@ -204,8 +206,9 @@ def _report(page: Path, text: str) -> dict[str, str]:
     """Return the report for the front end: a frame keeps the page's style from the notebook's."""
     if not page.is_file():
         return {"text/plain": text}
+    framed = page.read_text(encoding="utf-8").replace("<head>", f"<head>{_BASE}", 1)
     frame = (
-        f'<iframe srcdoc="{html.escape(page.read_text(encoding="utf-8"))}" sandbox=""'
+        f'<iframe srcdoc="{html.escape(framed)}" sandbox=""'
         f' title="the report" style="width: 100%; height: {_FRAME_PX}px; border: 0;'
         ' resize: vertical; overflow: auto"></iframe>'
     )

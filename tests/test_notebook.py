@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import browser
 import html_pages
 import pytest
 import sample_reports
@@ -17,8 +19,7 @@ from paths import REPOSITORY
 
 from grader import notebook
 from grader.commands import local_process
-from grader.commands.local_process import Ended
-from grader.errors import ExitCode, GraderError, UsageError
+from grader.errors import GraderError, UsageError
 from grader.formats.registry import HTML
 
 CUDA = (REPOSITORY / "reference" / "silu" / "silu.cu").read_text()
@@ -68,12 +69,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The arguments of `grade local`, which is replaced by a sample report."""
     asked: list[list[str]] = []
 
-    def ended(arguments: Sequence[str | Path], on_progress: Callable[[str], None]) -> Ended:
+    def ended(arguments: Sequence[str | Path], on_progress: Callable[[str], None]) -> str:
         words = list(map(str, arguments))
         asked.append(words)
         on_progress("silu · CUDA C++ · build")
         Path(words[words.index("--html") + 1]).write_text(HTML.file(sample_reports.hostile()))
-        return Ended(output="<b>as text</b>", exit_code=ExitCode.INCOMPLETE)
+        return "<b>as text</b>"
 
     monkeypatch.setattr(notebook, "run_local", ended)
     return asked
@@ -97,7 +98,7 @@ def test_the_frame_keeps_the_page_apart_and_runs_nothing(
     page = html_pages.read_page(shell.published[-1][0]["text/html"])
     [frame] = page.all("iframe")
     assert frame["sandbox"] == ""
-    html_pages.inert(frame["srcdoc"])
+    html_pages.inert(frame["srcdoc"].replace('<base href="about:srcdoc">', "", 1))
     assert not page.all("script")
     assert "<b>as text</b>" in page.text
 
@@ -174,7 +175,7 @@ def test_a_failure_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def fail(*_: object) -> Ended:
+    def fail(*_: object) -> str:
         raise raised
 
     monkeypatch.setattr(notebook, "run_local", fail)
@@ -202,6 +203,36 @@ def test_the_extension_imports_neither_ipython_nor_torch() -> None:
         [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(browser.chromium() is None, reason="no chromium here")
+def test_a_link_in_the_frame_stays_in_the_page(
+    shell: Shell, asked: list[list[str]], tmp_path: Path
+) -> None:
+    shell.grade("silu", CUDA)
+    # The test looks into the frame, which a notebook cannot.
+    cell = shell.published[-1][0]["text/html"].replace('sandbox=""', 'sandbox="allow-same-origin"')
+    look = """
+      onload = () => {
+        const frame = document.querySelector("iframe");
+        frame.contentDocument.querySelector('a[href^="#"]').click();
+        setTimeout(() => {
+          const at = frame.contentWindow.location.href, title = frame.contentDocument.title;
+          document.body.innerHTML = `<pre>${at} ${title}</pre>`;
+        }, 500);
+      };
+    """
+    (tmp_path / "cell.html").write_text(f"<!DOCTYPE html><body>{cell}<script>{look}</script>")
+    done = subprocess.run(
+        [
+            str(browser.chromium()), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+            "--virtual-time-budget=3000", f"--user-data-dir={tmp_path / 'profile'}",
+            (tmp_path / "cell.html").as_uri(),
+        ],
+        capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    assert re.search(r"<pre>about:srcdoc#\w+ SiLU", done.stdout), done.stdout[-500:]
 
 
 # --- `grade local` in a process of its own ------------------------------------------------------

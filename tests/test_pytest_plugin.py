@@ -17,9 +17,10 @@ from course import Course
 from paths import REPOSITORY
 
 from grader import pytest_plugin
-from grader.commands.local_process import Ended
-from grader.errors import ExitCode, GraderError
-from grader.pytest_plugin import graded_file
+from grader.errors import GraderError
+
+# `collection` is loaded here, because an inner session forgets what it imports.
+from grader.pytest_plugin import collection, graded_file  # noqa: F401
 from grader.report.evidence import CorrectnessEvidence
 from grader.report.model import CheckResult, KernelResult, write_report
 from grader.report.verdict import Verdict
@@ -32,7 +33,7 @@ else:
 
 pytest_plugins = ["pytester"]
 
-PLUGIN = ("-p", "grader.pytest_plugin", "-W", "error")
+PLUGIN = ("-p", "grader.pytest_plugin", "-p", "no:hypothesispytest", "-W", "error")
 SECRET = 76543  # the size of a hidden case
 
 
@@ -85,11 +86,11 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The arguments of each grading, which is replaced by `result`."""
     graded: list[list[str]] = []
 
-    def run(arguments: Sequence[str | Path], on_progress: Callable[[str], None]) -> Ended:
+    def run(arguments: Sequence[str | Path], on_progress: Callable[[str], None]) -> str:
         words = list(map(str, arguments))
         graded.append(words)
         write_report(sample_reports.report(result()), Path(words[words.index("--json") + 1]))
-        return Ended(output="", exit_code=ExitCode.INCOMPLETE)
+        return "the report as text"
 
     monkeypatch.setattr(graded_file, "run_local", run)
     return graded
@@ -97,7 +98,8 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def run(pytester: pytest.Pytester, *words: str | Path) -> pytest.RunResult:
     # As an object: this process has imported it already. Its entry point may be installed, too.
-    quiet = ("-p", "no:gpu_grade", "-W", "error")
+    # Hypothesis would be imported by each inner session, which takes a second.
+    quiet = ("-p", "no:gpu_grade", "-p", "no:hypothesispytest", "-W", "error")
     return pytester.runpytest_inprocess(*quiet, *words, plugins=[pytest_plugin])
 
 
@@ -140,7 +142,9 @@ def test_a_file_is_graded_once_and_points_pending_are_skipped(
     words = graded[0]
     assert words[:3] == ["affine", "--from", str(hand_in)]
     assert words[words.index("--kernel") + 1] == "v1_simple"
-    assert "v1_simple.cu: needs a GPU" in text(run(pytester, "--grade", hand_in, "affine", "-rs"))
+    shown = text(run(pytester, "--grade", hand_in, "affine", "-rs"))
+    assert "homework: no v0_torch.py in " in shown
+    assert "v1_simple.cu: needs a GPU" in shown
 
 
 def test_a_failure_has_our_sentences_and_no_traceback(
@@ -223,7 +227,7 @@ def test_all_assignments_with_files_are_graded_if_none_is_named(
 def test_what_an_interrupted_grading_found_counts(
     pytester: pytest.Pytester, hand_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(arguments: Sequence[str | Path], _: object) -> Ended:
+    def interrupted(arguments: Sequence[str | Path], _: object) -> str:
         words = list(map(str, arguments))
         write_report(sample_reports.report(result()), Path(words[words.index("--json") + 1]))
         pytest.fail("Timeout >1.0s", pytrace=False)
@@ -240,7 +244,7 @@ def test_a_grading_that_fails_is_a_sentence_at_each_test_and_tried_once(
 ) -> None:
     calls = []
 
-    def fail(*_: object) -> Ended:
+    def fail(*_: object) -> str:
         calls.append(1)
         raise GraderError("g++ is missing")
 

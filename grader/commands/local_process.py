@@ -14,11 +14,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import grader
-from grader.errors import ExitCode, GraderError
+from grader.errors import GraderError
 
 _SETTINGS = {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
 # With one of these, rich takes a file for a terminal; a notebook's kernel sets the first.
@@ -37,18 +36,11 @@ main()
 _PROBLEMS = ("error:", "Error:", "Usage:")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """What the command printed: the report as text."""
+def run_local(arguments: Sequence[str | Path], on_progress: Callable[[str], None]) -> str:
+    """Run `grade local` with these arguments, and return the report as text.
 
-    output: str
-    exit_code: ExitCode
-
-
-def run_local(arguments: Sequence[str | Path], on_progress: Callable[[str], None]) -> Ended:
-    """Run `grade local` with these arguments; `on_progress` gets each line of its progress.
-
-    Raises GraderError with the command's own sentences if it graded nothing.
+    `on_progress` gets each line of its progress. Raises GraderError with the command's own
+    sentences if it graded nothing.
     """
     root = str(Path(grader.__file__).resolve().parent.parent)
     words = ["local", *map(str, arguments), "--log"]
@@ -78,7 +70,7 @@ def run_local(arguments: Sequence[str | Path], on_progress: Callable[[str], None
         text = output.read()
     if problems or not text:
         raise _failure(problems, process.returncode)
-    return Ended(output=text, exit_code=ExitCode(process.returncode))
+    return text
 
 
 def _read(process: subprocess.Popen[str], on_progress: Callable[[str], None]) -> list[str]:

@@ -9,6 +9,7 @@ from grader.formats import student_view
 from grader.formats.annotations import Annotation, Kind, annotated
 from grader.formats.output_format import Extras, OutputFormat
 from grader.report.model import Report
+from grader.report.verdict import Verdict
 from grader.text.sarif import Level, SarifResult, sarif_log
 
 _MOST_MESSAGE = 2_000
@@ -23,7 +24,12 @@ class Sarif(OutputFormat):
     def values(self, report: Report, extras: Extras) -> dict[str, Any]:
         """Return the log."""
         results = (_result(one, extras) for one in annotated(report))
-        return sarif_log(results, tool="gpu-grade", version=grader.__version__)
+        return sarif_log(
+            results,
+            tool="gpu-grade",
+            version=grader.__version__,
+            successful=report.verdict is not Verdict.GRADER_ERROR,
+        )
 
 
 def _result(one: Annotation, extras: Extras) -> SarifResult:
@@ -39,5 +45,4 @@ def _result(one: Annotation, extras: Extras) -> SarifResult:
 
 
 def _path(file: str, extras: Extras) -> str:
-    plain = f"{extras.folder}/{file}" if extras.folder else file
-    return student_view.safe_line(extras.paths.get(file, plain), 4_000)
+    return extras.paths.get(file) or (f"{extras.folder}/{file}" if extras.folder else file)

@@ -103,7 +103,7 @@ def visible_case(check: CheckResult, evidence: CorrectnessEvidence, case: CaseRe
     """Return what a student may read about one visible case of a check with this evidence."""
     page = Page(Console(file=io.StringIO()), width=PLATFORM_WIDTH)
     alone = replace(evidence, cases=(case,), cases_total=1)
-    write_cases(page, alone, Deduplicator(page), check)
+    write_cases(page, alone, Deduplicator(page), replace(check, hint=""))
     return safe(textwrap.dedent("\n".join(line.plain for line in page.lines)))
 
 

@@ -59,7 +59,8 @@ class SubmissionTests:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Name the submission's file, not this one, as the place of a skipped test."""
         report = yield
-        if isinstance(item, GradedItem) and report.skipped and isinstance(report.longrepr, tuple):
+        ours = isinstance(item, (GradedItem, AbsentItem))
+        if ours and report.skipped and isinstance(report.longrepr, tuple):
             place: Any = (str(item.path), None, report.longrepr[2])  # without a line
             report.longrepr = place
         return report
@@ -121,14 +122,15 @@ class AssignmentNode(pytest.Collector):
             prefix = "" if kernel.name == assignment.name else f"{kernel.name}::"
             if not files:
                 reason = absence_reason(assignment, submission, kernel, options)
-                yield _child(AbsentItem, self, f"{prefix}submitted", reason=reason)
+                path = Path(self._source).absolute()
+                yield _child(AbsentItem, self, f"{prefix}submitted", path=path, reason=reason)
             for file in files:
-                path = self._one.paths.get(file.source.path, self._source)
+                named = self._one.paths.get(file.source.path, self._source)
                 yield _child(
                     FileNode,
                     self,
                     f"{prefix}{file.language}",
-                    path=Path(path).absolute(),
+                    path=Path(named).absolute(),
                     one=self._one,
                     kernel=kernel,
                     language=file.language,
@@ -168,8 +170,11 @@ class FileNode(pytest.Collector):
         for check in CheckName.all():
             if check == CheckName.CORRECTNESS and check in self._kernel.points:
                 yield from self._cases()
-            elif check in (CheckName.BUILD, CheckName.RULES) or check in self._kernel.points:
+            elif check in self._kernel.points or check == CheckName.BUILD or self._has(check):
                 yield _child(GradedItem, self, str(check), check=check)
+
+    def _has(self, check: CheckName) -> bool:
+        return check == CheckName.RULES and not self._kernel.rules.torch_allowed
 
     def _cases(self) -> Iterator[pytest.Item]:
         assignment = self._one.assignment

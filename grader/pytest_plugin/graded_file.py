@@ -28,6 +28,7 @@ class Outcome(Enum):
 
 
 Result = tuple[Outcome, str]  # with the sentences that a student reads
+_RUNS = (CheckName.CORRECTNESS, CheckName.PROGRAM)
 _PASSED: Result = (Outcome.PASSED, "")
 
 
@@ -101,11 +102,15 @@ def _without_lines(kernel: KernelResult, check: CheckName) -> Result:
     """Return the outcome of a check that the report does not have."""
     if kernel.verdict is Verdict.GRADER_ERROR:
         return Outcome.SKIPPED, "not graded: the grader failed in another check"
-    if check == CheckName.RULES:
-        ran = any(one.check == CheckName.CORRECTNESS and one.evidence for one in kernel.checks)
-        program = any(one.check == CheckName.PROGRAM and one.evidence for one in kernel.checks)
-        return _PASSED if ran or program else (Outcome.SKIPPED, "not checked: nothing was run")
-    return Outcome.SKIPPED, "not checked here"
+    if check != CheckName.RULES:
+        return Outcome.SKIPPED, "not checked here"
+    run = [one for one in kernel.checks if one.check in _RUNS and one.evidence is not None]
+    if not run:
+        return Outcome.SKIPPED, "not checked: nothing was run"
+    # Of a kernel in Triton the rules are inspected only if its cases are right.
+    if kernel.language is Language.TRITON and not all(one.verdict.earns_points for one in run):
+        return Outcome.SKIPPED, "not checked: see correctness"
+    return _PASSED
 
 
 def _of_check(check: CheckResult) -> Result:

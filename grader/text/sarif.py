@@ -32,8 +32,10 @@ class SarifResult:
     other_line: int | None = None
 
 
-def sarif_log(results: Iterable[SarifResult], *, tool: str, version: str) -> dict[str, Any]:
-    """Return the log of one run as JSON values."""
+def sarif_log(
+    results: Iterable[SarifResult], *, tool: str, version: str, successful: bool = True
+) -> dict[str, Any]:
+    """Return the log of one run as JSON values; `successful` is false if the tool itself failed."""
     found = list(dict.fromkeys(results))
     placed = [one for one in found if one.path is not None]
     rules = list(dict.fromkeys(one.rule for one in placed))
@@ -51,7 +53,7 @@ def sarif_log(results: Iterable[SarifResult], *, tool: str, version: str) -> dic
                 },
                 "invocations": [
                     {
-                        "executionSuccessful": True,
+                        "executionSuccessful": successful,
                         "toolExecutionNotifications": [
                             {"level": one.level, "message": {"text": one.message}}
                             for one in found
@@ -87,5 +89,5 @@ def _location(path: str, line: int, column: int | None) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """Return an absolute path as a file URI, a relative one relative to the reader's folder."""
+    """Return a URI in ASCII: absolute for an absolute path, else relative."""
     return Path(path).as_uri() if Path(path).is_absolute() else quote(path, errors="replace")

@@ -388,6 +388,7 @@ def _valid(form: OutputFormat, text: str) -> None:
         registry.JUNIT: format_contracts.junit,
         registry.JSON: json.loads,
         registry.HTML: _page,
+        registry.SARIF: format_contracts.sarif,
     }
     contract[form](text)
 

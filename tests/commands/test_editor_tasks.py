@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from rich.console import Console
 
 import grader
 from grader.cli.main import cli
+from grader.commands import local
+from grader.commands.watch import Change
+from grader.errors import ExitCode
 from grader.formats.terminal import print_report
 from grader.report.model import Report
 
@@ -110,6 +114,7 @@ def test_a_program_of_ones_own_has_a_problem_and_a_result_in_sarif(
     assert [one["ruleId"] for one in run["results"]] == ["memory/out_of_bounds"]
 
 
+@pytest.mark.slow
 def test_a_program_whose_sarif_cannot_be_written_gives_a_sentence(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,3 +123,26 @@ def test_a_program_whose_sarif_cannot_be_written_gives_a_sentence(
     done = CliRunner().invoke(cli, ["run", str(file), "--sarif", str(tmp_path / "no" / "x.sarif")])
     assert done.exit_code == 2
     assert "No such file or directory" in done.stderr + capfd.readouterr().err
+
+
+def test_the_watching_task_knows_when_a_grading_begins_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one_save(*_: object) -> Iterator[Change]:
+        yield Change(selected=(), paths=("my work/silu.cu",))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "changes", one_save)
+    monkeypatch.setattr(local, "_grade_all", lambda *_: ExitCode.COMPLETE)
+    file = tmp_path / "silu.cu"
+    file.write_text("// a kernel\n")
+    monkeypatch.setenv("GRADE_ASSIGNMENTS", str(REPOSITORY / "assignments"))
+    background = next(one["background"] for one in MATCHERS if "background" in one)
+    done = CliRunner().invoke(cli, ["local", str(file), "--device", "cpu", "--watch"])
+    text = done.stdout.splitlines()
+    begins = [n for n, line in enumerate(text) if re.search(background["beginsPattern"], line)]
+    ends = [n for n, line in enumerate(text) if re.search(background["endsPattern"], line)]
+    # The first grading begins with the task (`activeOnStart`), the second with the save.
+    assert background["activeOnStart"]
+    assert (len(begins), len(ends)) == (1, 2)
+    assert ends[0] < begins[0] < ends[1]

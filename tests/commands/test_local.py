@@ -295,6 +295,7 @@ def test_in_a_pipe_an_error_begins_its_line_with_the_path_as_typed(tmp_path: Pat
         (("local", "silu", "--json", "no/such/folder/x.json"), "there is no folder"),
         (("local", "silu", "--json", "README.md/"), "is a file, not a folder"),
         (("local", "silu", "--html", "no/such/folder/x.html"), "--html: there is no folder"),
+        (("local", "silu", "--sarif", "no/such/folder/x.sarif"), "--sarif: there is no folder"),
         (("lokal",), "No such command"),
     ],
 )

@@ -113,18 +113,20 @@ def test_sarif(report: Report) -> None:
         report.verdict.judged and not report.verdict.earns_points
     )
     assert ("error" in levels) is failed
-    notes = run["invocations"][0]["toolExecutionNotifications"]
+    [invocation] = run["invocations"]
+    assert invocation["executionSuccessful"] is published(report)
+    notes = invocation["toolExecutionNotifications"]
     assert any("pending" in note["message"]["text"] for note in notes) is (report.pending > 0)
 
 
 def test_sarif_has_the_readers_path_and_both_lines_of_a_race() -> None:
-    extras = Extras(paths={"silu.cu": "my work/silu.cu"})
+    extras = Extras(paths={"silu.cu": "my  work/ß.cu"})
     text = registry.SARIF.file(sample_reports.memory_error(), extras)
     assert text is not None
     [run] = format_contracts.sarif(text)["runs"]
     race = next(one for one in run["results"] if one["ruleId"] == "memory/race")
     places = [one["physicalLocation"] for one in (*race["locations"], *race["relatedLocations"])]
-    assert {place["artifactLocation"]["uri"] for place in places} == {"my%20work/silu.cu"}
+    assert {place["artifactLocation"]["uri"] for place in places} == {"my%20%20work/%C3%9F.cu"}
     assert [place["region"]["startLine"] for place in places] == [21, 24]
 
 
