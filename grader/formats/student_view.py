@@ -24,7 +24,7 @@ from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.text.numbers import points
 from grader.text.printable import one_line, printable
-from grader.vocabulary import Visibility
+from grader.vocabulary import CheckName, Visibility
 
 MOST_NAME = 120
 MOST_TEXT = 16_000  # characters of one check: some 150 lines
@@ -53,10 +53,15 @@ class VisibleCheck:
 
 
 def checks(report: Report) -> Iterator[VisibleCheck]:
-    """Yield all checks, kernel by kernel; a kernel that was not submitted has a single one."""
+    """Yield the checks, kernel by kernel; a kernel that was not submitted has a single one.
+
+    Flags without a broken rule are left out: they are for staff.
+    """
     names = [kernel.name for kernel in report.kernels]
     for first, kernel in enumerate(report.kernels, 1):
         for second, check in enumerate(kernel.checks, 1):
+            if check.check is CheckName.RULES and check.visibility is Visibility.HIDDEN:
+                continue
             absent = check.verdict is Verdict.NOT_SUBMITTED
             name = f"{label(kernel)} · {'not handed in' if absent else check.name}"
             if names.count(kernel.name) > 1 and not kernel.counted:

@@ -138,6 +138,9 @@ class PythonServer:
         try:
             with process_tree.delay_sweeps():
                 socket.send_fds(self._socket, [message.encode()], passed)
+                deadline_s = time.monotonic() + _FORK_S  # of its own time: it may queue
+                if self._program.wait_for(self._socket.fileno(), deadline_s) is not None:
+                    raise BrokenPipeError
                 data, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
                 if descriptors:
                     return spawn.adopt(int(data), descriptors[0], output, report, limits, confined)

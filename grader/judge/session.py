@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _PROCESSES_S = 1.0  # how long a count of the submission's processes stays valid
 _PLACES, _PLACE_S = 10, 0.01  # samples of where a call is that does not end, and between them
-_EXIT_S = 1.0  # from the end of the channel to the end of the process
+_EXIT_S = 5.0  # from the end of the channel to the end of the process
 _TOOL_EXIT_S = 30.0  # the same for a tool, which writes its report meanwhile
 _TOOL_REPORT_S = 10.0  # for the report after a time limit; compute-sanitizer takes 1.3 s on an H200
 # For commands that run no student code: mapping gigabytes takes seconds.

@@ -7,7 +7,8 @@ is its own: it sleeps, or waits for a lock, a disk or a GPU. A program that queu
 its own, on all processors of the machine, gains nothing, because their processor time counts.
 
 All figures are the kernel's, of the program and all its descendants, so that the program cannot
-forge them. They are read twice a second; a program that ends earlier costs nothing.
+forge them. They are read twice a second; a program that ends earlier costs nothing. If the judge
+itself gets no processor and reads them late for the first time, what is beyond counts as queueing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from dataclasses import dataclass
 from grader.system import process_tree
 
 SAMPLE_S = 0.5
+# The first sample may be so late.
+_LATE_S = SAMPLE_S
 # Times a limit: a machine that is busier is overloaded, and a grading must end some day.
 _MOST_QUEUED = 30.0
 # Of a limit: with less processor time the program may have waited for something else.
@@ -77,9 +80,9 @@ class OwnTime:
         """Return the time so far; `compiled_s` of it has a budget of its own."""
         last, wall_s, pids = self.spent, self.wall_s, self._members()
         processor_s, queued = process_tree.processor_s(pids), process_tree.queued_s(pids)
-        waited_s = 0.0
         if self._before_s is None:
-            self._before_s = processor_s - wall_s
+            waited_s = max(0.0, wall_s - SAMPLE_S - _LATE_S)
+            self._before_s = processor_s - (wall_s - waited_s)
         else:
             waited_s = sum(max(0.0, s - self._queued.get(id_, 0.0)) for id_, s in queued.items())
         self._queued = queued

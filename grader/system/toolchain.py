@@ -34,7 +34,7 @@ from pathlib import Path
 from grader.system.retry import retry_start
 
 # A cold nvcc on a network file system takes seconds; a hanging wrapper takes for ever.
-PROBE_TIMEOUT_S = 20.0
+PROBE_TIMEOUT_S = 60.0
 
 _LAUNCHER = "TreeLauncherSubreaper"  # a program that compute-sanitizer needs
 LOCAL_PREFIX = Path("/usr/local")

@@ -249,6 +249,13 @@ def test_staff_see_all_in_gradescopes_log_and_in_json() -> None:
         assert "77777" in text
 
 
+def test_flags_are_for_staff_in_gradescopes_log_alone() -> None:
+    found = sample_reports.flagged()
+    results = rendered(registry.GRADESCOPE, found)
+    assert "/proc/" not in results and "rules" not in results
+    assert "for staff: the source contains `/proc/`" in registry.GRADESCOPE.log(found)
+
+
 def test_a_pending_test_has_no_score() -> None:
     results = json.loads(rendered(registry.GRADESCOPE, sample_reports.wrong_answer()))
     test = next(t for t in results["tests"] if "performance" in t["name"])

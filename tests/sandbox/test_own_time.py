@@ -70,6 +70,19 @@ def test_the_figures_of_threads_that_come_and_go(monkeypatch: pytest.MonkeyPatch
     assert [round(one.queued_s, 6) for one in samples] == [0.0, 0.3, 0.8]
 
 
+def test_a_judge_that_looks_late_charges_no_more_than_it_can_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(process_tree, "processor_s", lambda pids: 3.0)
+    monkeypatch.setattr(process_tree, "queued_s", lambda pids: {1: 0.0})
+    clock = OwnTime(lambda: [1])
+    now[0] = 12.0  # the judge had no processor
+    late = clock.sample()
+    assert (late.processor_s, late.queued_s, late.left_s(10)) == (1.0, 11.0, 9.0)
+
+
 @pytest.mark.parametrize(("code", "waited"), [(BURNS, False), (SLEEPS, True)])
 def test_the_judge_knows_whether_it_waited(tmp_path: Path, code: str, waited: bool) -> None:
     ended = run(tmp_path, code, 1.5)

@@ -637,6 +637,20 @@ def forbidden() -> Report:
     )
 
 
+def flagged() -> Report:
+    rules = CheckResult(
+        check=CheckName.RULES,
+        name="rules",
+        verdict=Verdict.ACCEPTED,
+        score=0.0,
+        max_score=0.0,
+        message="no broken rule was found",
+        visibility=Visibility.HIDDEN,
+        evidence=RulesEvidence(broken=(), flags=("the source contains `/proc/`",)),
+    )
+    return report(kernel(build(), visible(), rules, verdict=Verdict.ACCEPTED))
+
+
 def grader_error() -> Report:
     broken = visible(
         verdict=Verdict.GRADER_ERROR,

@@ -30,11 +30,16 @@ def small_case(
 
 
 def unknown_small_case(assignment: Assignment, cases: Sequence[Case]) -> Case | None:
-    """Return the largest hidden case of up to 65,536 elements, else the smallest; None without any.
+    """Return the largest hidden case of up to 65,536 elements, None without any.
 
     No submission can treat it in another way than the cases that have points.
     """
-    hidden = [case for case in cases if case.visibility is not Visibility.VISIBLE]
+    hidden = [
+        case
+        for case in cases
+        if case.visibility is not Visibility.VISIBLE
+        and _elements(assignment, case) <= _MOST_ELEMENTS
+    ]
     return unnamed(_largest_small(assignment, hidden)) if hidden else None
 
 

@@ -13,6 +13,7 @@ what this proves.
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
@@ -336,11 +337,14 @@ class _RunResult:
         if self.ended.exit_code != 0:
             how = "was aborted" if self.ended.signal else f"exit code {self.ended.exit_code}"
             return self._diagnosis(Verdict.ACCEPTED, f"detected that {change} ({how})")
+        kind = observation.kind
+        if kind is Kind.NEVER_WRITTEN and math.isnan(observation.after):
+            kind = Kind.NOT_A_NUMBER
         return self._diagnosis(
             Verdict.WRONG_ANSWER,
             f"accepted the output (exit code 0), but {change}",
             hints("overlooked_change").get(
-                observation.kind.name,
+                kind.name,
                 "copy the output back, compare every element, including the last, and return 1 if "
                 "one is wrong",
             ),
@@ -351,7 +355,10 @@ class _RunResult:
         if observation.kind is Kind.ALL_ZERO:
             return f"all of `{self.array}` was set to 0"
         if observation.kind is Kind.NEVER_WRITTEN:
-            return f"all of `{self.array}` was left as it was before the call"
+            return (
+                f"all of `{self.array}` was left as it was before the call "
+                f"({observation.after:.6g} at [{index}])"
+            )
         if observation.kind is Kind.WHOLE_TILE:
             return (
                 f"{observation.elements} elements of `{self.array}` were changed, from [{index}] on"

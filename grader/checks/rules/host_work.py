@@ -11,13 +11,15 @@ The figures come from the process that ran the submission. They can only cost po
 
 from __future__ import annotations
 
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.emulation_findings import read_run
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
 from grader.report.evidence import BrokenRule
-from grader.vocabulary import Memory, Visibility
+from grader.vocabulary import Language, Memory, Visibility
 
 HINT = (
     "compute every element in a kernel; host code may allocate memory, launch kernels and add up "
@@ -28,6 +30,12 @@ HINT = (
 _SHARE = 1 / 8
 # Smaller outputs are no larger than partial sums.
 _LEAST_BYTES = 2048
+
+
+def can_tell(assignment: Assignment, case: Case) -> bool:
+    """True if the outputs of a case in CUDA C++ are large enough to show who computed them."""
+    _, written = assignment.signature.read_and_written_bytes(case.sizes, Language.CUDA)
+    return written >= _LEAST_BYTES
 
 
 def find_host_work(setup: RunSetup, text: str, case: Prepared) -> BrokenRule | None:
@@ -54,9 +62,9 @@ def find_host_work(setup: RunSetup, text: str, case: Prepared) -> BrokenRule | N
 
 def _broken_rule(setup: RunSetup, case: Prepared, run: Report) -> BrokenRule | None:
     signature = setup.assignment.signature
-    read, written = signature.read_and_written_bytes(case[0].sizes, setup.built.language)
-    if written < _LEAST_BYTES:
+    if not can_tell(setup.assignment, case[0]):
         return None
+    read, written = signature.read_and_written_bytes(case[0].sizes, setup.built.language)
     if not run.launches:
         message = "the result is computed without a kernel: nothing was launched"
         return BrokenRule(rule="own_kernel", message=message)

@@ -77,6 +77,8 @@ UBUNTU = "-D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection 
     [
         "memcpy(to, from, bytes)",
         "memset(to, 1, bytes)",
+        "bcopy(from, to, bytes)",
+        "bzero(to, bytes)",
         "__builtin_memcpy(to, from, bytes)",
         "__builtin_memmove(to, from, bytes)",
         "__builtin_memset(to, 1, bytes)",
