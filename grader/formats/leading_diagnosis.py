@@ -57,7 +57,9 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
         if missed is not None and finding is not None and finding.kind in _OF_MISSED_BARRIER:
             return Lead(message=missed.message, hint=missed.hint, shown=missed)
         known = wrong is not None and bool(matching_hint(wrong.message, "pattern"))
-        if known and (finding is None or finding.kind in _EXPLAINED):
+        # A wrong index of a tile shows in the numbers as well: the index is nearer to the cause.
+        in_tile = finding is not None and finding.space == "shared"
+        if known and (finding is None or (finding.kind in _EXPLAINED and not in_tile)):
             assert wrong is not None
             return Lead(message=wrong.message, hint=wrong.hint)
         # What a compiler is sure of explains every fault that follows from it.
