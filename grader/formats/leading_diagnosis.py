@@ -21,6 +21,7 @@ _ORDER: tuple[FindingKind, ...] = (
     "barrier", "misaligned", "out_of_bounds", "invalid_copy", "race", "uninitialized", "leak",
 )  # fmt: skip
 
+_MISSED_BARRIER = "threads end before a barrier"  # of the checker (`emulation/cuda_cpp/runtime`)
 # What threads that miss a barrier leave undone.
 _OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
 
@@ -92,7 +93,7 @@ def _missed_barrier(kernel: KernelResult) -> Finding | None:
             for check in kernel.checks
             if check.visibility is Visibility.VISIBLE and isinstance(check.evidence, MemoryEvidence)
             for finding in check.evidence.findings
-            if finding.kind == "barrier" and finding.severity == "warning"
+            if finding.message.startswith(_MISSED_BARRIER)
         ),
         None,
     )
