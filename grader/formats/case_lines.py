@@ -97,7 +97,8 @@ def _group_alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
     groups: dict[object, list[CaseResult]] = {}
     for case in failed:
         if case.pattern:
-            alike = without_numbers(case.pattern)
+            # What follows a semicolon is evidence, such as what was launched.
+            alike = without_numbers(case.pattern.partition("; ")[0])
         else:
             alike = "" if case.mismatched else _what_happened(case)
         groups.setdefault((case.verdict, alike), []).append(case)

@@ -21,6 +21,7 @@ _ORDER: tuple[FindingKind, ...] = (
     "barrier", "misaligned", "out_of_bounds", "invalid_copy", "race", "uninitialized", "leak",
 )  # fmt: skip
 
+_MISSED_BARRIER = "threads end before a barrier"  # of the checker (`emulation/cuda_cpp/runtime`)
 # What threads that miss a barrier leave undone.
 _OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
 
@@ -57,7 +58,9 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
         if missed is not None and finding is not None and finding.kind in _OF_MISSED_BARRIER:
             return Lead(message=missed.message, hint=missed.hint, shown=missed)
         known = wrong is not None and bool(matching_hint(wrong.message, "pattern"))
-        if known and (finding is None or finding.kind in _EXPLAINED):
+        # A wrong index of a tile shows in the numbers as well: the index is nearer to the cause.
+        in_tile = finding is not None and finding.space == "shared"
+        if known and (finding is None or (finding.kind in _EXPLAINED and not in_tile)):
             assert wrong is not None
             return Lead(message=wrong.message, hint=wrong.hint)
         # What a compiler is sure of explains every fault that follows from it.
@@ -90,7 +93,7 @@ def _missed_barrier(kernel: KernelResult) -> Finding | None:
             for check in kernel.checks
             if check.visibility is Visibility.VISIBLE and isinstance(check.evidence, MemoryEvidence)
             for finding in check.evidence.findings
-            if finding.kind == "barrier" and finding.severity == "warning"
+            if finding.message.startswith(_MISSED_BARRIER)
         ),
         None,
     )

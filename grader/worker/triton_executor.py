@@ -259,8 +259,6 @@ class Executor:
             return {"wrote": []}, []
         repeated = hash(repr((launch["ir"], launch["grid"], launch["arguments"])))
         self._repeats[repeated] += 1
-        if self._repeats.total() <= _MOST_GRIDS_TOLD:
-            worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z])
         number = self._tell_launch(launch, module)
         if self._recording is not None:
             if number is None:
@@ -303,6 +301,8 @@ class Executor:
             message = f"the executor failed: {type(error).__name__}: {error}"[:300]
             return self._not_executed(message, None)
         self._left_s -= time.thread_time() - began_s
+        if self._repeats.total() <= _MOST_GRIDS_TOLD:
+            worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z])
         known["launches"] += 1
         known["programs"] += x * y * z
         known["operations"] += operations

@@ -49,6 +49,14 @@ def test_a_missed_barrier_explains_no_access_outside() -> None:
     assert lead(build(), wrong(), faulty(outside, MISSED)) == outside.message
 
 
+def test_an_index_outside_a_tile_is_nearer_to_the_cause_than_the_numbers() -> None:
+    named = wrong("the sum over `k` lacks its last term")
+    tile = finding("out_of_bounds", 7, space="shared")
+    assert lead(build(), named, faulty(tile)) == tile.message
+    stride = finding("out_of_bounds", 7, space="global")
+    assert lead(build(), named, faulty(stride)) == named.message
+
+
 def test_a_variable_that_is_surely_without_a_value_explains_a_fault() -> None:
     fault = faulty(finding("misaligned", 6))
     assert "‘p’" in lead(warned("‘p’ is used uninitialized"), wrong(), fault)

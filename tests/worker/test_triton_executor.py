@@ -140,7 +140,7 @@ def test_an_honest_launch(
     assert send(executor, launch()) == {"wrote": [[1, 1, 0]]}
     executor.end()
     assert torch.equal(buffers[1].values, 2 * torch.arange(N))
-    assert kinds(told) == {"launch", "findings", "counters"}
+    assert kinds(told) == {"launch", "launched", "findings", "counters"}
 
 
 def test_an_idle_executor_leaves_launches_out(

@@ -29,8 +29,8 @@ from grader.vocabulary import Device
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same process"
 IDLE_HINT = "look for a sleep, a lock that is never released, or a read that waits for input"
 LOOP_HINT = (
-    "look at the loop there: does each round change what its condition tests, so that it ends, and "
-    "within as many rounds as the sizes require?"
+    "look for a loop whose rounds do not change what its condition tests, or that runs far longer "
+    "than the sizes require"
 )
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
