@@ -105,16 +105,17 @@ def _hypotheses(
     for argument in signature.scalars:
         given = signature.scalar(argument, case.sizes)
         if isinstance(given, float):
-            yield (
-                f"the result is that of `{argument.name}` = the square of itself",
-                {argument.name: given * given},
-            )
             for other in (0.0, *_USUAL_SCALARS):
                 if other != given:
                     yield (
                         f"the result is that of `{argument.name}` = {other:g}",
                         {argument.name: other},
                     )
+            # Last: a small number's square is as good as 0.
+            yield (
+                f"the result is that of `{argument.name}` = the square of itself",
+                {argument.name: given * given},
+            )
     for name, value in inputs.items():
         if value.is_floating_point():
             yield from _other_values(name, value)

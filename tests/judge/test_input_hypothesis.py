@@ -112,6 +112,9 @@ def test_few_wrong_elements_agree_by_chance() -> None:
 def test_the_square_of_an_argument() -> None:
     found = sentence("rms_norm_matrix", dict(NORM), lambda x, w: norm(x, w, 0.1 * 0.1))
     assert found == "the result is that of `epsilon` = the square of itself"
+    small = {**NORM, "epsilon": 1e-5}
+    found = sentence("rms_norm_matrix", small, lambda x, w: norm(x, w, 0.0), values="tiny")
+    assert found == "the result is that of `epsilon` = 0"
 
 
 def test_a_sum_of_large_terms_that_is_kept_in_float16() -> None:
