@@ -158,6 +158,7 @@ def test_references_roofline_samples_and_slow_samples_are_timed() -> None:
         "too_slow/no-tile",
         "too_slow/one-thread",
         "too_slow/row-at-a-time",
+        "too_slow/tile-for-one-size",
     ]
     assert all(folder.is_dir() for folder in timed_folders(solved).values())
 

@@ -179,7 +179,10 @@ def test_no_hidden_case_reaches_a_student(tmp_path: Path, target: str, name: str
     assert list(shown.cases) == visible
     assert len(visible) < len(whole.cases)
     assert shown.kernels == whole.kernels
-    assert not re.search(r"visibility|\bmin = |count = ", spec.read_text())
+    cases = "".join(re.findall(r"^\[\[cases\]\]$.*?(?=^\[|\Z)", spec.read_text(), re.M | re.S))
+    assert "sizes = " in cases
+    assert not re.search(r"visibility|\bmin = |count = ", cases)
+    assert "visibility" not in spec.read_text()
     # GitHub Classroom grades with this archive; a student's archive knows that more cases follow.
     hidden = len(whole.cases) - len(visible)
     assert shown.hidden_elsewhere == (hidden if target == "student" else 0)

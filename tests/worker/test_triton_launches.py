@@ -473,7 +473,8 @@ def test_right(name: str) -> None:
     assert set(found["statuses"]) == {"done"}, found["worker"]
     assert (found["right"], found["intact"]) == (True, True)
     assert findings(found) == []
-    assert {record["record"] for record in found["told"]} == {"counters", "findings", "launch"}
+    told = {record["record"] for record in found["told"]}
+    assert told - {"launched"} == {"counters", "findings", "launch"}
 
 
 def test_a_configuration_that_does_not_fit_is_passed_over() -> None:
@@ -558,7 +559,7 @@ def test_memory_that_nothing_has_written_is_found() -> None:
 
 def test_many_launches_end_without_a_word_of_endless_kernels() -> None:
     (record,) = records(results()["many_launches"], "not_measured")
-    assert record["reason"] == "budget"
+    assert record["reason"] == "repeated"
 
 
 def test_enough_of_both() -> None:

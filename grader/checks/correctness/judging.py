@@ -339,6 +339,8 @@ class _CaseRun:
         entry = self._setup.built.entry
         if pattern.startswith(NOTHING_WRITTEN) and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
+        if self._nondeterministic and pattern.startswith("every element is"):
+            return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
         return matching_hint(pattern, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )

@@ -1,4 +1,5 @@
-// Uses the tile in a single size, as if accesses were always counted there, and goes row by row in others.
+// expect: check=counters line=22 message="sectors per load request"
+// Uses the tile in a single size, as if accesses were always counted there.
 #include "transpose.h"
 
 constexpr int TILE = 32;
