@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, case_name, case_sizes
-from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
+from grader.assignment.counter_bounds import (
+    COUNTS,
+    FIGURES,
+    CountBound,
+    CounterBounds,
+    CountName,
+    FigureName,
+)
 from grader.assignment.expression import Expression
 from grader.assignment.model import (
     PROGRAM_FILE,
@@ -200,9 +207,18 @@ def _counters(data: Mapping[str, Any]) -> CounterBounds:
     def bounds(table: Mapping[str, Any]) -> dict[FigureName, float]:
         return {name: float(table[name]) for name in FIGURES if name in table}
 
-    special = {one: bounds(data[one.value]) for one in Language if one.value in data}
+    def counts(table: Mapping[str, Any]) -> dict[CountName, CountBound]:
+        return {name: CountBound.of(table[name]) for name in COUNTS if name in table}
+
+    own = {one: data[one.value] for one in Language if one.value in data}
     (sizes,) = case_sizes(data["sizes"])
-    return CounterBounds(sizes=sizes, most=bounds(data), special=special)
+    return CounterBounds(
+        sizes=sizes,
+        most=bounds(data),
+        special={language: bounds(table) for language, table in own.items()},
+        counts=counts(data),
+        special_counts={language: counts(table) for language, table in own.items()},
+    )
 
 
 def _program(data: Mapping[str, Any]) -> Kernel:

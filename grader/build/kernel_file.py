@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.assignment.model import Assignment
-from grader.build import diagnostics
+from grader.build import diagnostics, ptxas
 from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.build.entry_mismatch import entry_problem, kernel_entry
@@ -135,6 +135,19 @@ def _is_mistake(emulated: Rejected, gate: Rejected) -> bool:
     if errors[0].line is None and errors[0].message != gate.message:
         return False
     return not any(diagnostics.is_missing_header(found.message) for found in errors)
+
+
+def most_registers(assignment: Assignment, source: SourceFile) -> int | None:
+    """Return the registers of a thread on the course's GPU, of the kernel with the most.
+
+    None without nvcc, or if it makes no kernel of the file.
+    """
+    nvcc = toolchain.find_nvcc()
+    if nvcc is None:
+        return None
+    gate = _compile(assignment, source, Device.CPU, nvcc_gate(nvcc), source.text)
+    used = ptxas.parse(gate.evidence.output) if isinstance(gate, Built) else []
+    return max((one.registers for one in used), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from grader.assignment.counter_bounds import FigureName, FigureUnit
+from grader.assignment.counter_bounds import CountName, FigureName, FigureUnit
 from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility
 
@@ -303,6 +303,24 @@ class CounterFigure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedCount:
+    """One count that the assignment bounds: None if it was not counted here."""
+
+    name: CountName
+    counted: int | None
+    at_least: int | None = None
+    at_most: int | None = None
+
+    @property
+    def broken(self) -> bool:
+        """True if the count is known and outside its bounds."""
+        if self.counted is None:
+            return False
+        too_few = self.at_least is not None and self.counted < self.at_least
+        return too_few or (self.at_most is not None and self.counted > self.at_most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CounterLine:
     """The accesses of one kind in one line.
 
@@ -360,6 +378,7 @@ class CountersEvidence(Evidence):
     lines_total: int
     origin: Origin = "worker"
     warps: tuple[WarpAccess, ...] = ()
+    counts: tuple[BoundedCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -753,6 +753,40 @@ BAD = [
         "did you mean `output`?",
         below=1,
     ),
+    Bad(
+        "count-upside-down",
+        "correctness = 60 }",
+        "correctness = 60 }\ncounters = { sizes = { rows = 64, cols = 32 }, "
+        "launches = { min = 3, max = 2 } }",
+        "kernels[1].counters.launches",
+        "has min = 3 above max = 2",
+        below=1,
+    ),
+    Bad(
+        "count-of-no-form",
+        "correctness = 60 }",
+        'correctness = 60 }\ncounters = { sizes = { rows = 64, cols = 32 }, atomics = "few" }',
+        "kernels[1].counters.atomics",
+        "must be a number, or { min = …, max = … }",
+        below=1,
+    ),
+    Bad(
+        "count-misspelt",
+        "correctness = 60 }",
+        "correctness = 60 }\ncounters = { sizes = { rows = 64, cols = 32 }, barrier = 1 }",
+        "kernels[1].counters.barrier",
+        "did you mean `barriers`?",
+        below=1,
+    ),
+    Bad(
+        "count-that-triton-lacks",
+        "correctness = 40 }",
+        "correctness = 40 }\ncounters = { sizes = { rows = 64, cols = 32 }, "
+        "triton = { barriers = 1 } }",
+        "kernels[0].counters.triton.barriers",
+        "is no known key",
+        below=1,
+    ),
     # Cases.
     Bad("size-missing", "rows = [1, 7], ", "", "cases[0].sizes.rows", "is missing"),
     Bad(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from grader.assignment.counter_bounds import FigureName
+from grader.assignment.counter_bounds import CountName, FigureName
 from grader.build.artifact import Built
 from grader.checks.common.emulation_findings import read_emulation, untrusted_records
 from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters, Request
@@ -31,6 +31,7 @@ class AccessCounts:
 
     `complete` is false if records are missing, for example because the submission closed the
     report's descriptor. `problem` says why the figures are too low without the submission's fault.
+    `counts` are those that are known.
     """
 
     launches: int
@@ -38,6 +39,7 @@ class AccessCounts:
     warps: tuple[WarpAccess, ...] = ()
     complete: bool = True
     problem: str | None = None
+    counts: Mapping[CountName, int] = field(default_factory=dict)
 
     def sums(self, figure: FigureName) -> tuple[int, int]:
         """Return what the accesses of a figure cost, and the least possible; traffic in sectors."""
@@ -103,7 +105,23 @@ def read_host(
         warps=_worst_warps(warps),
         complete=summaries == (1, 1),
         problem=problem,
+        counts={
+            **_requests(lines),
+            "launches": sum(kernel.launches for kernel in report.kernels),
+            "barriers": max((kernel.barriers for kernel in report.kernels), default=0),
+            "shared_bytes": max((kernel.shared_bytes for kernel in report.kernels), default=0),
+        },
     )
+
+
+def _requests(lines: Sequence[CounterLine]) -> dict[CountName, int]:
+    """Return how many requests warps make for loads from global memory, and atomic ones."""
+    return {
+        "atomics": sum(line.requests for line in lines if line.access == "atomic"),
+        "global_loads": sum(
+            line.requests for line in lines if (line.space, line.access) == ("global", "load")
+        ),
+    }
 
 
 def _summaries(records: Sequence[Mapping[str, Any]]) -> int:
@@ -122,7 +140,9 @@ def _check_records(records: Sequence[Mapping[str, Any]]) -> None:
             case "summary":
                 _check_numbers(record, "accesses", "launches")
             case "kernel":
-                _check_numbers(record, "launches", "blocks", "counted_blocks")
+                _check_numbers(
+                    record, "launches", "blocks", "counted_blocks", "barriers", "shared_bytes"
+                )
                 keys = ("record", "kernel")
             case "access":
                 _check_access(record)
@@ -230,7 +250,11 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
             if (request := _triton_request(entry)) is not None:
                 warps.append(_warp(line, request))
     return AccessCounts(
-        launches=launches, lines=tuple(lines), warps=_worst_warps(warps), problem=problem
+        launches=launches,
+        lines=tuple(lines),
+        warps=_worst_warps(warps),
+        problem=problem,
+        counts={**_requests(lines), "launches": launches},
     )
 
 

@@ -77,7 +77,8 @@ class KernelCounters:
 
     `accesses`, `read_bytes` and `written_bytes` (distinct bytes of global memory, the
     minimum to move) are for all blocks; `lines` are for `counted_blocks` of the `blocks`.
-    If `truncated`, a thread's log overflowed and `lines` are too low.
+    If `truncated`, a thread's log overflowed and `lines` are too low. A block has passed at most
+    `barriers` barriers and has `shared_bytes` of shared memory, at most of any launch.
     """
 
     kernel: str
@@ -91,6 +92,8 @@ class KernelCounters:
     counted_blocks: int
     truncated: bool
     lines: tuple[LineCounters, ...]
+    barriers: int = 0
+    shared_bytes: int = 0
 
     def total(self, field: str, *, space: str, operation: str) -> int:
         """Return the sum of a counter over lines, in the counted blocks."""
@@ -172,6 +175,8 @@ def read_counters(
                 counted_blocks=record["counted_blocks"],
                 truncated=record["truncated"],
                 lines=tuple(lines),
+                barriers=record.get("barriers", 0),
+                shared_bytes=record.get("shared_bytes", 0),
             )
         )
     return tuple(sorted(kernels, key=lambda k: k.kernel))
