@@ -566,6 +566,8 @@ KERNEL = {
     "written_bytes": 0,
     "blocks": 1,
     "counted_blocks": 1,
+    "barriers": 0,
+    "shared_bytes": 0,
     "truncated": False,
 }
 SUMMARY = {
