@@ -42,7 +42,7 @@ from grader.report.verdict import Verdict
 from grader.sandbox.level import Isolation, Level
 from grader.submission.reader import SourceFile, Submission, read_submission
 from grader.system import signals
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Language, Visibility
 
 SCHEMA = report_document.schema()
 NOON = datetime(2026, 3, 2, 12, tzinfo=timezone(timedelta(hours=-8)))
@@ -615,6 +615,98 @@ def test_broken_metadata_is_named(text: str, words: str, tmp_path: Path) -> None
     path.write_text(text)
     with pytest.raises(UsageError, match=words):
         read_metadata(path)
+
+
+# --- cases that students see later -----------------------------------------------------------
+
+RECORDED = Path(__file__).parent / "samples" / "gradescope_metadata.json"
+PUBLISHED = frozenset({Visibility.AFTER_DUE_DATE, Visibility.AFTER_PUBLISHED})
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize(
+    ("now", "seen"),
+    [
+        ("2025-11-03T23:30:00-08:00", False),  # late hand-ins are still possible
+        ("2025-11-05T23:30:00-08:00", False),  # and one author has an extension
+        ("2025-11-06T19:59:59+00:00", False),
+        ("2025-11-06T20:00:01+00:00", True),
+        ("2026-11-06T12:00:00+09:00", True),
+    ],
+)
+def test_cases_are_shown_once_nobody_may_hand_in_any_more(now: str, seen: bool) -> None:
+    shown = gradescope_metadata.shown(read_metadata(RECORDED), at(now))
+    assert shown == ({Visibility.AFTER_DUE_DATE} if seen else set())
+
+
+def test_without_a_due_date_no_hidden_case_is_shown(tmp_path: Path) -> None:
+    about = read_metadata(metadata(tmp_path, assignment={"due_date": None}))
+    assert gradescope_metadata.shown(about, at("9999-12-31T23:59:59+00:00")) == set()
+    assert gradescope_metadata.shown(None, NOON) == set()
+
+
+def later(visibility: Visibility) -> Report:
+    """Return a report whose hidden check has another visibility."""
+    report = sample_reports.wrong_answer()
+    kernels = tuple(
+        replace(
+            kernel,
+            checks=tuple(
+                replace(check, visibility=visibility)
+                if check.visibility is Visibility.HIDDEN and check.check is CheckName.CORRECTNESS
+                else check
+                for check in kernel.checks
+            ),
+        )
+        for kernel in report.kernels
+    )
+    return replace(report, kernels=kernels)
+
+
+SIZE = "77777"  # of a hidden case that is wrong
+
+
+@pytest.mark.parametrize(
+    ("visibility", "due", "shown", "seen"),
+    [
+        (Visibility.AFTER_DUE_DATE, "2020-01-01T00:00:00+00:00", frozenset(), True),
+        (Visibility.AFTER_DUE_DATE, "9000-01-01T00:00:00+00:00", frozenset(), False),
+        (Visibility.AFTER_PUBLISHED, "2020-01-01T00:00:00+00:00", frozenset(), False),
+        (Visibility.AFTER_PUBLISHED, "2020-01-01T00:00:00+00:00", PUBLISHED, True),
+        (Visibility.HIDDEN, "2020-01-01T00:00:00+00:00", PUBLISHED, False),
+    ],
+)
+def test_a_gradescope_run_shows_what_students_may_see_by_then(
+    visibility: Visibility,
+    due: str,
+    shown: frozenset[Visibility],
+    seen: bool,
+    tmp_path: Path,
+    grading: Callable[[Grading], None],
+) -> None:
+    report = later(visibility)
+    grading(lambda hear: report)
+    path = metadata(tmp_path, assignment={"due_date": due, "late_due_date": None})
+    full = tmp_path / "full.json"
+    asked = request(tmp_path, metadata_path=path, shown=shown, report_path=full)
+    assert run.grade_ci(asked) == 0
+    text = (tmp_path / "result").read_text()
+    assert (SIZE in text) == seen
+    # The course's own report keeps what is hidden.
+    assert visibility.value in full.read_text()
+
+
+def test_a_report_is_shown_for_publication_without_grading_again(tmp_path: Path) -> None:
+    report = later(Visibility.AFTER_PUBLISHED)
+    path = tmp_path / "report.json"
+    path.write_text(json_text(to_json(report)))
+    options = ("report", path, "--format", "gradescope")
+    assert SIZE not in grade(*options).stdout
+    assert SIZE not in grade(*options, "--show", "after_due_date").stdout
+    assert SIZE in grade(*options, "--show", "after_published").stdout
 
 
 # --- grade report ----------------------------------------------------------------------------

@@ -1,9 +1,12 @@
-"""Gradescope's submission_metadata.json: the times of this and of earlier submissions.
+"""Gradescope's submission_metadata.json: due dates, and the times of this and earlier submissions.
 
 The rate limit counts the earlier submissions in a window that ends when this one was
 made, not now: a regrade gives the same answer. Submissions whose grading failed
 without the student's fault do not count. Refused ones do not count either: their times
 come back in the results' `extra_data`.
+
+A regrade after the due date shows the cases that students see from then on. Gradescope says nothing
+about the publication of grades: the course says it with `--show`.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import UsageError
+from grader.vocabulary import Visibility
 
 DEFAULT_PATH = Path("/autograder/submission_metadata.json")
 _EXTRA_KEY = "grade"  # of the grader's part of extra_data
@@ -37,7 +41,10 @@ class EarlierSubmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Gradescope's data on a submission; `earlier` is sorted by time."""
+    """Gradescope's data on a submission; `earlier` is sorted by time.
+
+    The dates are those of its author, or of the author in a group who has most time.
+    """
 
     created_at: datetime
     due: datetime | None
@@ -77,14 +84,29 @@ def read_metadata(path: Path) -> Metadata:
     created_at = _time(data.get("created_at"))
     if created_at is None:
         raise UsageError(f"{path}: `created_at` is not a time with a time zone")
-    assignment = data.get("assignment")
-    dates = assignment if isinstance(assignment, dict) else {}
     return Metadata(
         created_at=created_at,
-        due=_time(dates.get("due_date")),
-        late_due=_time(dates.get("late_due_date")),
+        due=_latest(data, "due_date"),
+        late_due=_latest(data, "late_due_date"),
         earlier=tuple(sorted(_earlier(data, path), key=lambda submission: submission.at)),
     )
+
+
+def _latest(data: Mapping[str, Any], key: str) -> datetime | None:
+    """Return the latest of a date of the assignment and of its authors' extensions."""
+    users = data.get("users")
+    owners = [data, *(users if isinstance(users, list) else ())]
+    tables = [owner.get("assignment") for owner in owners if isinstance(owner, dict)]
+    times = [_time(table.get(key)) for table in tables if isinstance(table, dict)]
+    return max((time for time in times if time is not None), default=None)
+
+
+def shown(metadata: Metadata | None, now: datetime) -> frozenset[Visibility]:
+    """Return what students see besides visible cases: others once nobody may hand in any more."""
+    if metadata is None or metadata.due is None:
+        return frozenset()
+    closed = max(metadata.due, metadata.late_due or metadata.due)
+    return frozenset({Visibility.AFTER_DUE_DATE} if now > closed else ())
 
 
 def _earlier(data: Mapping[str, Any], path: Path) -> Iterator[EarlierSubmission]:
