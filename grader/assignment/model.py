@@ -12,6 +12,7 @@ from pathlib import Path
 from grader.assignment.cases import DEFAULT_VALUES, Case, CaseTemplate, derived_seed
 from grader.assignment.counter_bounds import CounterBounds
 from grader.assignment.expression import Expression
+from grader.assignment.late import LateRule
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance, Tolerances
 from grader.gpu.models import most_specific
@@ -117,7 +118,8 @@ class Assignment:
     `program` is the student's main.cu, graded like a kernel with a single check;
     None if the assignment asks for no program. `hidden_elsewhere` is the number of hidden cases
     that this copy of the spec leaves out: the course's own grader has them. `tolerances` hold for
-    outputs without an entry in `output_tolerances`.
+    outputs without an entry in `output_tolerances`. A platform that knows the due date applies the
+    rule `late`.
     """
 
     name: str
@@ -132,6 +134,7 @@ class Assignment:
     benchmarks: tuple[Benchmark, ...] = ()
     program: Kernel | None = None
     hidden_elsewhere: int = 0
+    late: LateRule | None = None
 
     @property
     def hidden_cases(self) -> int:

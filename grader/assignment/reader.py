@@ -24,6 +24,7 @@ from grader.assignment.counter_bounds import (
     FigureName,
 )
 from grader.assignment.expression import Expression
+from grader.assignment.late import LateRule
 from grader.assignment.model import (
     PROGRAM_FILE,
     PROGRAM_NAME,
@@ -146,6 +147,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
         program=_program(data["program"]) if "program" in data else None,
         hidden_elsewhere=data.get("hidden_cases", 0),
+        late=LateRule.of(data["late"]) if "late" in data else None,
     )
 
 

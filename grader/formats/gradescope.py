@@ -27,12 +27,13 @@ class Gradescope(OutputFormat):
     def values(self, report: Report, extras: Extras) -> dict[str, Any] | None:
         """Return results.json; None if there is no score to publish.
 
-        The notes go above the result, `extra` into `extra_data`.
+        The notes go above the result, `extra` into `extra_data`. What a late submission loses is
+        taken off the whole score, not off its tests.
         """
         if report.score is None:
             return None  # without a valid file Gradescope reports an autograder error, not 0 points
         results: dict[str, Any] = {
-            "score": report.score,
+            "score": round(report.score * (1 - extras.share_lost), 2),
             "execution_time": report.wall_s,
             "output": student_view.safe("\n".join((*extras.notes, student_view.result(report)))),
             "output_format": "text",

@@ -19,12 +19,14 @@ class Extras:
     """Additions to a report.
 
     `folder` is the submission's folder in its repository (GitHub), `notes` are lines above the
-    result, and `extra` comes back with the next submission (Gradescope).
+    result, `extra` comes back with the next submission, and the whole score loses the share
+    `share_lost` (Gradescope).
     """
 
     folder: str = ""
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    share_lost: float = 0.0
 
 
 NO_EXTRAS = Extras()

@@ -21,6 +21,7 @@ import sample_reports
 from paths import REPOSITORY
 from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
+from grader.assignment.late import LateRule
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.checks.check import CheckOutcome, KernelFile
@@ -595,6 +596,38 @@ def test_a_late_submission_has_a_note(tmp_path: Path, grading: Callable[[Grading
     assert run.grade_ci(request(tmp_path, metadata_path=metadata(tmp_path))) == 0
     output = json.loads((tmp_path / "result").read_text())["output"]
     assert output.startswith("Handed in 3.0 hours after the due date.\n")
+
+
+@pytest.mark.parametrize(
+    ("hours", "lost"),
+    [(-1, 0), (0, 0), (1, 0), (1.01, 0.1), (25, 0.1), (25.01, 0.2), (73.5, 0.35), (9000, 0.35)],
+)
+def test_a_late_submission_loses_a_share_for_each_begun_period(hours: float, lost: float) -> None:
+    rule = LateRule(period_h=24, lose=0.1, grace_h=1, most=0.35)
+    assert rule.share_lost(timedelta(hours=hours)) == pytest.approx(lost)
+
+
+def test_a_late_submission_loses_points_and_reads_why(
+    tmp_path: Path, grading: Callable[[Grading], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = tmp_path / "assignments" / "silu"
+    shutil.copytree(REPOSITORY / "assignments" / "silu", course)
+    spec = course / "assignment.toml"
+    spec.write_text(spec.read_text() + "\n[late]\nperiod_h = 2\nlose = 0.1\n")
+    whole = sample_reports.accepted()
+    grading(lambda hear: whole)
+    monkeypatch.chdir(tmp_path)
+    assert run.grade_ci(request(tmp_path, metadata_path=metadata(tmp_path))) == 0
+    results = json.loads((tmp_path / "result").read_text())
+    assert whole.score
+    assert results["score"] == round(0.8 * whole.score, 2)
+    assert results["output"].startswith(
+        "Handed in 3.0 hours after the due date: 20 % of the points below are taken off the whole "
+        "score, 10 % for each 2 hours that have begun.\n"
+    )
+    on_time = metadata(tmp_path, assignment={"due_date": NOON.isoformat()})
+    assert run.grade_ci(request(tmp_path, metadata_path=on_time)) == 0
+    assert json.loads((tmp_path / "result").read_text())["score"] == whole.score
 
 
 @pytest.mark.parametrize(

@@ -787,6 +787,21 @@ BAD = [
         "is no known key",
         below=1,
     ),
+    Bad(
+        "late-without-a-period",
+        "[limits]",
+        "[late]\nlose = 0.1\n\n[limits]",
+        "late.period_h",
+        "is missing: the hours of a period",
+    ),
+    Bad(
+        "late-costs-more-than-all",
+        "[limits]",
+        "[late]\nperiod_h = 24\nlose = 10\n\n[limits]",
+        "late.lose",
+        "is 10, must be 1 or less",
+        below=2,
+    ),
     # Cases.
     Bad("size-missing", "rows = [1, 7], ", "", "cases[0].sizes.rows", "is missing"),
     Bad(

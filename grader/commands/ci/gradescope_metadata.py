@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from grader.assignment.late import LateRule
 from grader.errors import UsageError
 from grader.vocabulary import Visibility
 
@@ -203,15 +204,33 @@ def _extra_data(refused: Iterable[datetime]) -> dict[str, Any]:
     return {_EXTRA_KEY: {_REFUSED: listed}}
 
 
-def notes(metadata: Metadata | None) -> tuple[str, ...]:
+def share_lost(metadata: Metadata | None, rule: LateRule | None) -> float:
+    """Return the share of the points that a late submission loses by the assignment's rule."""
+    late = _late(metadata)
+    return rule.share_lost(late) if rule is not None and late is not None else 0.0
+
+
+def notes(metadata: Metadata | None, rule: LateRule | None = None) -> tuple[str, ...]:
     """Return a sentence for the student if the submission is late."""
-    if metadata is None or metadata.due is None or metadata.created_at <= metadata.due:
+    late = _late(metadata)
+    if metadata is None or late is None:
         return ()
-    late_h = (metadata.created_at - metadata.due).total_seconds() / 3600
-    words = f"Handed in {late_h:.1f} hours after the due date"
+    words = f"Handed in {late.total_seconds() / 3600:.1f} hours after the due date"
     if metadata.late_due is not None and metadata.created_at > metadata.late_due:
         words += ", and after the late due date"
+    if rule is not None and (lost := rule.share_lost(late)):
+        words += (
+            f": {100 * lost:.3g} % of the points below are taken off the whole score, "
+            f"{100 * rule.lose:.3g} % for each {rule.period_h:g} hours that have begun"
+        )
     return (f"{words}.",)
+
+
+def _late(metadata: Metadata | None) -> timedelta | None:
+    """Return by how much a submission is late; None if it is not."""
+    if metadata is None or metadata.due is None or metadata.created_at <= metadata.due:
+        return None
+    return metadata.created_at - metadata.due
 
 
 def _writable(results: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,8 +112,9 @@ def _run(request: Request) -> None:
     submission = replace(submission, shown_as=_shown_as(request.source))
     extras = Extras(
         folder=_folder(request.source, assignment),
-        notes=metadata.notes(about),
+        notes=metadata.notes(about, assignment.late),
         extra=metadata.extra_data(about),
+        share_lost=metadata.share_lost(about, assignment.late),
     )
     seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
     request = replace(
