@@ -236,6 +236,8 @@ def _templates(
     data: Mapping[str, Any], general: Mapping[str, Any], outputs: Sequence[str]
 ) -> Iterator[CaseTemplate]:
     """Yield one template per position of the case's lists, else `count` equal ones."""
+    visibility = Visibility(data.get("visibility", "visible"))
+    hides_name = "name" in data and "show_name" not in data
     own = tolerances([general, data["tolerance"]], outputs) if "tolerance" in data else {}
     for sizes in list(case_sizes(data["sizes"])) * data.get("count", 1):
         yield CaseTemplate(
@@ -244,7 +246,9 @@ def _templates(
             memory=data.get("memory", False),
             exact=data.get("exact", False),
             tolerances=own,
-            visibility=Visibility(data.get("visibility", "visible")),
+            title=data.get("name", ""),
+            title_shown=visibility is Visibility.VISIBLE or not hides_name,
+            visibility=visibility,
             devices=frozenset(map(Device, data.get("devices", Device))),
             languages=frozenset(map(Language, data.get("languages", Language))),
         )

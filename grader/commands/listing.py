@@ -56,7 +56,7 @@ def list_one(assignment: Assignment, console: Console) -> None:
     checked = sum(case.memory for case in cases)
     page.sentence(
         f"{len(cases)} cases, {checked} of them for the memory check: "
-        f"{_joined(case.name for case in cases)}",
+        f"{_joined(f'{case.title}: {case.name}' if case.title else case.name for case in cases)}",
         most=12,
     )
     if hidden := assignment.hidden_cases:

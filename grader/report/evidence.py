@@ -79,7 +79,8 @@ class CaseResult:
 
     `mismatched` of `elements` are outside the tolerance, the first few of them in `mismatches`.
     `pattern` describes the error, if it has a pattern. `max_error` is the largest absolute
-    difference (None if it is not finite). Of the wrong cases one has an `error_map`.
+    difference (None if it is not finite). Of the wrong cases one has an `error_map`. `title` is
+    what the spec calls the case; students read that of a hidden case only if `title_shown`.
     """
 
     name: str
@@ -95,6 +96,8 @@ class CaseResult:
     max_error: float | None = None
     wall_s: float = 0.0
     error_map: ErrorMap | None = None
+    title: str = ""
+    title_shown: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.oracle_proofs import oracle_rows
 from grader.commands.verify.row import State
 from grader.errors import GraderError
+from grader.formats import student_view
 from grader.judge.oracle import Oracle
+from grader.report.reader import read_report
 from grader.vocabulary import Device, Language
 
 TOML = "assignments/affine/assignment.toml"
@@ -69,6 +72,26 @@ def test_fraction_output_and_case_decide(course: Course, monkeypatch: pytest.Mon
     )
     course.edit(TOML, "memory = true", "memory = true\ntolerance = { atol = 1.5 }")
     assert verdicts(cases(course, monkeypatch, ONE_WRONG)) == ["accepted", "accepted"]
+
+
+def test_cases_have_names_that_students_read(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course.edit(TOML, "memory = true", 'memory = true\nname = "edges of a warp"')
+    hidden = 'visibility = "hidden"\nname = "middling"'
+    course.edit(TOML, 'visibility = "hidden"', hidden)
+    wrong = ONE_WRONG.replace("output[1:2]", "output[:]")
+    assert [case["title"] for case in cases(course, monkeypatch, wrong)] == ["edges of a warp"] * 3
+
+    def shown() -> str:
+        report = read_report(course.root / "report.json")
+        return "\n".join(entry.text for entry in student_view.checks(report))
+
+    assert "edges of a warp: n=1" in shown()
+    assert "middling" not in shown()
+    course.edit(TOML, hidden, f"{hidden}\nshow_name = true")
+    cases(course, monkeypatch, wrong)
+    assert re.search(r"wrong answer in 1 \(largest error 1\): middling", shown())
 
 
 def test_what_is_never_written_is_wrong_whatever_the_fraction(

@@ -802,6 +802,22 @@ BAD = [
         "is 10, must be 1 or less",
         below=2,
     ),
+    Bad(
+        "show-name-of-a-visible-case",
+        "[33, 1] }",
+        '[33, 1] }\nname = "one column"\nshow_name = true',
+        "cases[0].show_name",
+        "is for hidden cases",
+        below=2,
+    ),
+    Bad(
+        "show-name-without-a-name",
+        'visibility = "hidden"',
+        'visibility = "hidden"\nshow_name = true',
+        "cases[1].show_name",
+        "needs a `name` of the case",
+        below=1,
+    ),
     # Cases.
     Bad("size-missing", "rows = [1, 7], ", "", "cases[0].sizes.rows", "is missing"),
     Bad(
