@@ -41,11 +41,14 @@ class Limits:
 class Rules:
     """What a kernel file may do besides launching its kernels.
 
-    In Python torch may compute the result, in CUDA C++ host code.
+    In Python torch may compute the result, in CUDA C++ host code. `libraries` are those of
+    `assignment.libraries` that a CUDA C++ file may use; None allows none, and leaves the verdict
+    on their use to a machine with a GPU.
     """
 
     torch_allowed: bool = False
     host_allowed: bool = False
+    libraries: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

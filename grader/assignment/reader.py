@@ -162,8 +162,13 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         rules=Rules(
             torch_allowed=data.get("rules", {}).get("torch") == "allowed",
             host_allowed=data.get("rules", {}).get("host") == "allowed",
+            libraries=_libraries(data.get("rules", {})),
         ),
     )
+
+
+def _libraries(rules: Mapping[str, Any]) -> frozenset[str] | None:
+    return frozenset(rules["libraries"]) if "libraries" in rules else None
 
 
 def _tiers(data: Mapping[str, Any]) -> Tiers:

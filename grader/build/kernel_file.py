@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from grader.assignment.libraries import allowed_libraries, link_flags
 from grader.assignment.model import Assignment
 from grader.build import diagnostics, ptxas
 from grader.build.artifact import Built, Rejected
@@ -53,11 +54,18 @@ def build(
     if is_kernel is not None:
         return reject_source(*is_kernel)
     compile_with = partial(_compile, assignment, source, device)
+    allowed = allowed_libraries(assignment, source.path)
+    links = link_flags(allowed)
     if device is Device.CUDA:
         assert architecture is not None
-        return build_on_gpu(source, compile_with, partial(nvcc_compiler, architecture=architecture))
+        return build_on_gpu(
+            source, compile_with, partial(nvcc_compiler, architecture=architecture, libraries=links)
+        )
     return build_on_cpu(
-        source, compile_with, lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx), text)
+        source,
+        compile_with,
+        lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx), text),
+        allowed,
     )
 
 
@@ -72,9 +80,14 @@ def build_on_gpu(
 
 
 def build_on_cpu(
-    source: SourceFile, compile_with: Compile, on_cpu: Callable[[Tool, str], Built | Rejected]
+    source: SourceFile,
+    compile_with: Compile,
+    on_cpu: Callable[[Tool, str], Built | Rejected],
+    allowed: frozenset[str] | None = None,
 ) -> Built | Rejected:
     """Build with `on_cpu`, which gets g++ and the rewritten text; nvcc tests the file in parallel.
+
+    `allowed` are the libraries that the file may use; None if the spec does not say.
 
     The emulation and nvcc accept different code. Code that nvcc (if it is installed) rejects is a
     compile error; code that only the emulation rejects is not measured.
@@ -84,8 +97,9 @@ def build_on_cpu(
         return missing_tool("g++", "CUDA C++ cannot run on this machine's CPU")
     nvcc = toolchain.find_nvcc()
     with Pool(1, thread_name_prefix="gate") as pool:
-        gate = pool.submit(compile_with, nvcc_gate(nvcc), source.text) if nvcc else None
-        prepared = prepare(source)
+        compiler = nvcc_gate(nvcc, link_flags(allowed)) if nvcc else None
+        gate = pool.submit(compile_with, compiler, source.text) if compiler else None
+        prepared = prepare(source, allowed=allowed)
         emulated = prepared if isinstance(prepared, Rejected) else on_cpu(cxx, prepared)
         decided = decide_with_nvcc(emulated, gate.result() if gate else None, source.path)
     if not isinstance(decided, Built):
@@ -145,7 +159,8 @@ def most_registers(assignment: Assignment, source: SourceFile) -> int | None:
     nvcc = toolchain.find_nvcc()
     if nvcc is None:
         return None
-    gate = _compile(assignment, source, Device.CPU, nvcc_gate(nvcc), source.text)
+    links = link_flags(allowed_libraries(assignment, source.path))
+    gate = _compile(assignment, source, Device.CPU, nvcc_gate(nvcc, links), source.text)
     used = ptxas.parse(gate.evidence.output) if isinstance(gate, Built) else []
     return max((one.registers for one in used), default=None)
 

@@ -17,21 +17,26 @@ from grader.system.toolchain import Tool
 _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--threads=2")
 
 
-def nvcc_gate(nvcc: Tool) -> Compiler:
+def nvcc_gate(nvcc: Tool, libraries: tuple[str, ...] = ()) -> Compiler:
     """Return the compiler that only tests whether nvcc accepts a file for the course's GPU.
 
-    It prints what each kernel uses of that GPU (`grader.build.ptxas`).
+    It prints what each kernel uses of that GPU (`grader.build.ptxas`). `libraries` are flags.
     """
     # Linked, too: the linkers' verdict on an object that g++'s linker refuses.
-    links = toolchain.nvcc_link_flags(nvcc)
+    links = (*toolchain.nvcc_link_flags(nvcc), *libraries)
     target = f"-arch={course_target().name}"
     flags = ("-std=c++17", "-shared", target, "-Xcompiler=-fPIC", "-Xptxas=-v", *links)
     return _compiler(nvcc, "nvcc-gate", flags)
 
 
-def nvcc_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
-    """Return the compiler of shared libraries for GPUs of `architecture` (compute capability)."""
-    links = toolchain.nvcc_link_flags(nvcc)
+def nvcc_compiler(
+    nvcc: Tool, architecture: tuple[int, int], libraries: tuple[str, ...] = ()
+) -> Compiler:
+    """Return the compiler of shared libraries for GPUs of `architecture` (compute capability).
+
+    `libraries` are the flags that link with those of the toolkit.
+    """
+    links = (*toolchain.nvcc_link_flags(nvcc), *libraries)
     return _compiler(nvcc, "nvcc", ("-shared", *_flags(architecture), *links))
 
 
@@ -41,13 +46,18 @@ def nvcc_object_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
 
 
 def nvcc_program_compiler(
-    nvcc: Tool, architecture: tuple[int, int], first: str, part: Path, part_key: str
+    nvcc: Tool,
+    architecture: tuple[int, int],
+    first: str,
+    part: Path,
+    part_key: str,
+    libraries: tuple[str, ...] = (),
 ) -> Compiler:
     """Return the compiler of a program out of the file `first`, the source and the object `part`.
 
-    `part_key` identifies the object's content.
+    `part_key` identifies the object's content, `libraries` are flags.
     """
-    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc))
+    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc), *libraries)
     return _compiler(nvcc, "nvcc-program", flags, first=first, part=part, part_key=part_key)
 
 

@@ -818,6 +818,22 @@ BAD = [
         "needs a `name` of the case",
         below=1,
     ),
+    Bad(
+        "library-unknown",
+        "correctness = 60 }",
+        'correctness = 60 }\nrules = { libraries = ["cublass"] }',
+        "kernels[1].rules.libraries[0]",
+        "did you mean `cublas`?",
+        below=1,
+    ),
+    Bad(
+        "libraries-without-cuda",
+        'files = { cuda = "v2.cu" }',
+        'files = { triton = "v2.py" }\nrules = { libraries = [] }',
+        "kernels[1].rules.libraries",
+        "is for CUDA C++, but the kernel has no .cu file",
+        below=1,
+    ),
     # Cases.
     Bad("size-missing", "rows = [1, 7], ", "", "cases[0].sizes.rows", "is missing"),
     Bad(
