@@ -61,9 +61,15 @@ def prepare(
     forbidden = forbidden_features(allowed)
     for used in rewritten.unsupported:
         if used.feature in forbidden:
-            rejected = _rejected(Verdict.FORBIDDEN, (used,))
-            message = f"{used.file}:{used.line} uses {used.feature}, which this kernel may not use"
-            return replace(rejected, message=message, hint=_FORBIDDEN_HINT)
+            place = f"{used.file}:{used.line}"
+            refused = cuda_cpp.Refused(
+                file=used.file,
+                line=used.line,
+                column=used.column,
+                feature=used.feature,
+                message=f"{place} uses {used.feature}, which this kernel may not use",
+            )
+            return replace(_rejected(Verdict.FORBIDDEN, (refused,)), hint=_FORBIDDEN_HINT)
     if rewritten.unsupported:
         rejected = _rejected(Verdict.NOT_MEASURED, rewritten.unsupported)
         if rewritten.unsupported[0].feature in {LIBRARIES[name] for name in allowed or ()}:
