@@ -35,7 +35,8 @@ class Case:
 
     `seed` seeds only the generator of its data. With `memory`, the case also runs under
     the memory tools. With `exact`, outputs are compared bit by bit, without tolerance;
-    `tolerances` replace those of the assignment.
+    `tolerances` replace those of the assignment. `title` is what the spec calls the case, for
+    students only if `title_shown`; `name` are its sizes and identifies it.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Case:
     memory: bool = False
     exact: bool = False
     tolerances: Tolerances = field(default_factory=dict)
+    title: str = ""
+    title_shown: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,8 @@ class CaseTemplate:
     memory: bool = False
     exact: bool = False
     tolerances: Tolerances = field(default_factory=dict)
+    title: str = ""
+    title_shown: bool = True
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
@@ -84,6 +89,8 @@ class CaseTemplate:
             memory=self.memory,
             exact=self.exact,
             tolerances=self.tolerances,
+            title=self.title,
+            title_shown=self.title_shown,
         )
 
 

@@ -1,12 +1,14 @@
-"""Bounds on a kernel's access counters: their data and their validation.
+"""Bounds on what is counted of a kernel: their data and their validation.
 
-Every bound is a ratio: cost of the kernel's accesses ÷ least possible cost. 1 is
+A bound of a figure is a ratio: cost of the kernel's accesses ÷ least possible cost. 1 is
 perfect for any access width, so kernels with float4 (16 sectors per request) and with
-float (4 sectors) have the same bound.
+float (4 sectors) have the same bound. A bound of a count is a number of launches, barriers and so
+on: at most, at least, or both.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -21,6 +23,26 @@ from grader.vocabulary import Language
 FigureName = Literal["load_sectors", "store_sectors", "shared_wavefronts", "traffic"]
 FigureUnit = Literal["sectors", "wavefronts", "bytes"]
 FIGURES: tuple[FigureName, ...] = get_args(FigureName)
+CountName = Literal[
+    "launches", "shared_bytes", "registers", "barriers", "atomics", "global_loads"
+]  # fmt: skip
+COUNTS: tuple[CountName, ...] = get_args(CountName)
+_IN_CUDA_ONLY = ("shared_wavefronts", "barriers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountBound:
+    """The least and the most that a count may be; None for no bound at this end."""
+
+    least: int | None = None
+    most: int | None = None
+
+    @classmethod
+    def of(cls, value: int | Mapping[str, int]) -> CountBound:
+        """Return the bound that a spec gives: the most, or { min, max }."""
+        if isinstance(value, int):
+            return cls(most=value)
+        return cls(least=value.get("min"), most=value.get("max"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,22 +54,33 @@ class CounterBounds:
     shared_wavefronts  wavefronts of shared memory ÷ those without bank conflicts
     traffic            bytes of all sectors ÷ bytes of the arrays, each moved once
 
-    `special` are bounds of one language, which replace the general ones.
+    `counts` bounds numbers of one call: `launches`; requests of warps, `global_loads` and
+    `atomics`; and the most of any kernel, `shared_bytes` and `barriers` of a block, `registers` of
+    a thread.
+
+    `special` and `special_counts` are bounds of one language, which replace the general ones.
     """
 
     sizes: Mapping[str, int | float | Range]
     most: Mapping[FigureName, float]
     special: Mapping[Language, Mapping[FigureName, float]] = field(default_factory=dict)
+    counts: Mapping[CountName, CountBound] = field(default_factory=dict)
+    special_counts: Mapping[Language, Mapping[CountName, CountBound]] = field(default_factory=dict)
 
     def of(self, language: Language) -> Mapping[FigureName, float]:
         """Return the bounds of a language, of the figures that are measured in it."""
         bounds = {**self.most, **self.special.get(language, {})}
         return {name: bounds[name] for name in FIGURES if name in bounds and _is_in(name, language)}
 
+    def counts_of(self, language: Language) -> Mapping[CountName, CountBound]:
+        """Return the bounds of the counts of a language."""
+        bounds = {**self.counts, **self.special_counts.get(language, {})}
+        return {name: bounds[name] for name in COUNTS if name in bounds and _is_in(name, language)}
 
-def _is_in(name: FigureName, language: Language) -> bool:
-    """In Triton the compiler lays shared memory out, and nothing of it is counted."""
-    return language is Language.CUDA or name != "shared_wavefronts"
+
+def _is_in(name: FigureName | CountName, language: Language) -> bool:
+    """In Triton the compiler lays shared memory out and sets barriers: neither is counted."""
+    return language is Language.CUDA or name not in _IN_CUDA_ONLY
 
 
 def counter_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[Problem]:
@@ -64,17 +97,32 @@ def counter_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[
                     (*at, "counters", language.value),
                     f"is for {language.phrase}, but the kernel has no such file: remove it",
                 )
-        if "shared_wavefronts" in bounds and "cuda" not in kernel["files"]:
-            yield Problem(
-                (*at, "counters", "shared_wavefronts"),
-                "is counted in CUDA C++ only, but the kernel has no .cu file: remove it",
-            )
+        for name in _IN_CUDA_ONLY:
+            if name in bounds and "cuda" not in kernel["files"]:
+                yield Problem(
+                    (*at, "counters", name),
+                    "is counted in CUDA C++ only, but the kernel has no .cu file: remove it",
+                )
+        for path, table in (
+            ((*at, "counters"), bounds),
+            *(((*at, "counters", one.value), special) for one, special in own.items()),
+        ):
+            yield from _count_problems(table, path)
         given = {*bounds, *(name for special in own.values() for name in special)}
-        if "counters" in kernel["points"] and not given & set(FIGURES):
+        if "counters" in kernel["points"] and not given & {*FIGURES, *COUNTS}:
             yield Problem(
                 (*at, "points", "counters"),
                 "gives points, but the kernel has no bounds: "
-                f"add `counters = {{ sizes = …, … }}` with one of {named(FIGURES)}",
+                f"add `counters = {{ sizes = …, … }}` with one of {named((*FIGURES, *COUNTS))}",
             )
         if bounds:
             yield from size_problems(bounds["sizes"], signature, (*at, "counters", "sizes"))
+
+
+def _count_problems(table: Mapping[str, Any], at: KeyPath) -> Iterator[Problem]:
+    for name in COUNTS:
+        bound = table.get(name)
+        if isinstance(bound, Mapping) and bound.get("min", 0) > bound.get("max", math.inf):
+            yield Problem(
+                (*at, name), f"has min = {bound['min']} above max = {bound['max']}: swap them"
+            )

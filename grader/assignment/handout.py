@@ -112,7 +112,7 @@ def _rows(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
     groups: dict[tuple[tuple[str, tuple[Tier, ...]], ...], list[Language]] = {}
     for language in kernel.files:
         special = [(gpu, t[language]) for gpu, t in tiers.on.items() if language in t]
-        key = ("", tiers.default[language]), *special
+        key = ("", tiers.default.get(language, ())), *special
         groups.setdefault(key, []).append(language)
     for asked, languages in groups.items():
         spoken = ", ".join(language.phrase for language in languages)

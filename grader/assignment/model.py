@@ -12,6 +12,7 @@ from pathlib import Path
 from grader.assignment.cases import DEFAULT_VALUES, Case, CaseTemplate, derived_seed
 from grader.assignment.counter_bounds import CounterBounds
 from grader.assignment.expression import Expression
+from grader.assignment.late import LateRule
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance, Tolerances
 from grader.gpu.models import most_specific
@@ -40,11 +41,14 @@ class Limits:
 class Rules:
     """What a kernel file may do besides launching its kernels.
 
-    In Python torch may compute the result, in CUDA C++ host code.
+    In Python torch may compute the result, in CUDA C++ host code. `libraries` are those of
+    `assignment.libraries` that a CUDA C++ file may use; None allows none, and leaves the verdict
+    on their use to a machine with a GPU.
     """
 
     torch_allowed: bool = False
     host_allowed: bool = False
+    libraries: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +121,8 @@ class Assignment:
     `program` is the student's main.cu, graded like a kernel with a single check;
     None if the assignment asks for no program. `hidden_elsewhere` is the number of hidden cases
     that this copy of the spec leaves out: the course's own grader has them. `tolerances` hold for
-    outputs without an entry in `output_tolerances`.
+    outputs without an entry in `output_tolerances`. A platform that knows the due date applies the
+    rule `late`.
     """
 
     name: str
@@ -132,6 +137,7 @@ class Assignment:
     benchmarks: tuple[Benchmark, ...] = ()
     program: Kernel | None = None
     hidden_elsewhere: int = 0
+    late: LateRule | None = None
 
     @property
     def hidden_cases(self) -> int:

@@ -15,8 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, case_name, case_sizes
-from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
+from grader.assignment.counter_bounds import (
+    COUNTS,
+    FIGURES,
+    CountBound,
+    CounterBounds,
+    CountName,
+    FigureName,
+)
 from grader.assignment.expression import Expression
+from grader.assignment.late import LateRule
 from grader.assignment.model import (
     PROGRAM_FILE,
     PROGRAM_NAME,
@@ -139,6 +147,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
         program=_program(data["program"]) if "program" in data else None,
         hidden_elsewhere=data.get("hidden_cases", 0),
+        late=LateRule.of(data["late"]) if "late" in data else None,
     )
 
 
@@ -153,8 +162,13 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         rules=Rules(
             torch_allowed=data.get("rules", {}).get("torch") == "allowed",
             host_allowed=data.get("rules", {}).get("host") == "allowed",
+            libraries=_libraries(data.get("rules", {})),
         ),
     )
+
+
+def _libraries(rules: Mapping[str, Any]) -> frozenset[str] | None:
+    return frozenset(rules["libraries"]) if "libraries" in rules else None
 
 
 def _tiers(data: Mapping[str, Any]) -> Tiers:
@@ -200,9 +214,18 @@ def _counters(data: Mapping[str, Any]) -> CounterBounds:
     def bounds(table: Mapping[str, Any]) -> dict[FigureName, float]:
         return {name: float(table[name]) for name in FIGURES if name in table}
 
-    special = {one: bounds(data[one.value]) for one in Language if one.value in data}
+    def counts(table: Mapping[str, Any]) -> dict[CountName, CountBound]:
+        return {name: CountBound.of(table[name]) for name in COUNTS if name in table}
+
+    own = {one: data[one.value] for one in Language if one.value in data}
     (sizes,) = case_sizes(data["sizes"])
-    return CounterBounds(sizes=sizes, most=bounds(data), special=special)
+    return CounterBounds(
+        sizes=sizes,
+        most=bounds(data),
+        special={language: bounds(table) for language, table in own.items()},
+        counts=counts(data),
+        special_counts={language: counts(table) for language, table in own.items()},
+    )
 
 
 def _program(data: Mapping[str, Any]) -> Kernel:
@@ -218,6 +241,8 @@ def _templates(
     data: Mapping[str, Any], general: Mapping[str, Any], outputs: Sequence[str]
 ) -> Iterator[CaseTemplate]:
     """Yield one template per position of the case's lists, else `count` equal ones."""
+    visibility = Visibility(data.get("visibility", "visible"))
+    hides_name = "name" in data and "show_name" not in data
     own = tolerances([general, data["tolerance"]], outputs) if "tolerance" in data else {}
     for sizes in list(case_sizes(data["sizes"])) * data.get("count", 1):
         yield CaseTemplate(
@@ -226,7 +251,9 @@ def _templates(
             memory=data.get("memory", False),
             exact=data.get("exact", False),
             tolerances=own,
-            visibility=Visibility(data.get("visibility", "visible")),
+            title=data.get("name", ""),
+            title_shown=visibility is Visibility.VISIBLE or not hides_name,
+            visibility=visibility,
             devices=frozenset(map(Device, data.get("devices", Device))),
             languages=frozenset(map(Language, data.get("languages", Language))),
         )

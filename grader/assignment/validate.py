@@ -144,6 +144,11 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
                 f'is "{name}", the name of an earlier kernel: choose another',
             )
         names.add(name)
+        if "libraries" in kernel.get("rules", {}) and Language.CUDA.value not in kernel["files"]:
+            yield Problem(
+                ("kernels", index, "rules", "libraries"),
+                "is for CUDA C++, but the kernel has no .cu file: remove it",
+            )
         for language, file in kernel["files"].items():
             at: KeyPath = ("kernels", index, "files", language)
             if file.lower() in owners:

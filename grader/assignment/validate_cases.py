@@ -36,6 +36,10 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
     served: set[str] = set()
     for index, case in enumerate(data["cases"]):
         at: KeyPath = ("cases", index)
+        if "show_name" in case and case.get("visibility", "visible") == "visible":
+            yield Problem((*at, "show_name"), "is for hidden cases: remove it, or hide the case")
+        elif "show_name" in case and "name" not in case:
+            yield Problem((*at, "show_name"), "needs a `name` of the case: add it")
         served |= set(case.get("languages", used))
         yield from language_problems(case, used, at)
         lists = list(_list_problems(case, at))

@@ -1,8 +1,8 @@
 """Rules beyond the JSON Schema for tiers and `[[benchmarks]]`.
 
-Points for performance need a benchmark, and tiers in every language. A better tier must ask for
-more and earn more than a worse one, and the best one everything. A share of the roofline needs
-arrays in the GPU's memory and a peak that is known.
+Points for performance need a benchmark, and tiers in every language, at least on one GPU. A better
+tier must ask for more and earn more than a worse one, and the best one everything. A share of the
+roofline needs arrays in the GPU's memory and a peak that is known.
 """
 
 from __future__ import annotations
@@ -44,15 +44,16 @@ def _kernel_problems(
     kernel: Table, at: KeyPath, data: Table, signature: Signature
 ) -> Iterator[Problem]:
     tiers = kernel.get("tiers", {})
+    on = tiers.get("on", {})
     scored = "performance" in kernel["points"]
     if scored and "benchmarks" not in data:
         yield Problem((*at, "points", "performance"), "needs benchmarks: add [[benchmarks]]")
     for language in sorted(kernel["files"]):
-        if scored and language not in tiers:
+        if scored and not any(group.get(language) for group in (tiers, *on.values())):
             yield Problem((*at, "tiers", language), "is missing: there are points for performance")
     if tiers and not scored:
         yield Problem((*at, "tiers"), "earn nothing: add `points` for performance")
-    for name in tiers.get("on", {}):
+    for name in on:
         if name not in MODELS and not ARCHITECTURE.fullmatch(name):
             meant = did_you_mean(as_written(name), MODELS)
             yield Problem(
@@ -60,7 +61,7 @@ def _kernel_problems(
                 f"is no known GPU{meant or ': write a model, as H100, or its architecture, sm_90'}",
             )
     groups = {(*at, "tiers"): tiers} | {
-        (*at, "tiers", "on", name): group for name, group in tiers.get("on", {}).items()
+        (*at, "tiers", "on", name): group for name, group in on.items()
     }
     for place, group in groups.items():
         for language in sorted({word.value for word in Language} & set(group)):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from grader.assignment.libraries import LIBRARIES, forbidden_features
 from grader.build.artifact import Rejected
 from grader.build.compiler import Compiler
 from grader.build.diagnostics import SHOWN
@@ -36,8 +37,17 @@ _FORBIDDEN_ON_A_GPU = frozenset(
 )
 
 
-def prepare(source: SourceFile, *, mark_locals: bool = False) -> str | Rejected:
-    """Return the file's text rewritten for g++ (`cuda_cpp.rewrite`), or why it cannot run here."""
+_HINT = "grade it on a machine with a GPU"
+_FORBIDDEN_HINT = "remove it: this kernel must be written by hand"
+
+
+def prepare(
+    source: SourceFile, *, mark_locals: bool = False, allowed: frozenset[str] | None = None
+) -> str | Rejected:
+    """Return the file's text rewritten for g++ (`cuda_cpp.rewrite`), or why it cannot run here.
+
+    With `allowed`, every other library of `assignment.libraries` is forbidden.
+    """
     try:
         rewritten = cuda_cpp.rewrite(source.text, file=source.path, mark_locals=mark_locals)
     except cuda_cpp.TooComplicatedError as error:
@@ -48,8 +58,23 @@ def prepare(source: SourceFile, *, mark_locals: bool = False) -> str | Rejected:
         )
     if rewritten.refused:
         return _rejected(Verdict.FORBIDDEN, rewritten.refused)
+    forbidden = forbidden_features(allowed)
+    for used in rewritten.unsupported:
+        if used.feature in forbidden:
+            place = f"{used.file}:{used.line}"
+            refused = cuda_cpp.Refused(
+                file=used.file,
+                line=used.line,
+                column=used.column,
+                feature=used.feature,
+                message=f"{place} uses {used.feature}, which this kernel may not use",
+            )
+            return replace(_rejected(Verdict.FORBIDDEN, (refused,)), hint=_FORBIDDEN_HINT)
     if rewritten.unsupported:
-        return _rejected(Verdict.NOT_MEASURED, rewritten.unsupported)
+        rejected = _rejected(Verdict.NOT_MEASURED, rewritten.unsupported)
+        if rewritten.unsupported[0].feature in {LIBRARIES[name] for name in allowed or ()}:
+            return replace(rejected, hint=_HINT)
+        return rejected
     return rewritten.text
 
 
@@ -93,7 +118,7 @@ def reject_disabled_checks(rejected: Rejected) -> Rejected:
 
 
 def _hint(feature: str) -> str:
-    hint = "grade it on a machine with a GPU"
+    hint = _HINT
     if feature in _FORBIDDEN_ON_A_GPU:
         hint += ", where a kernel that must be written by hand may not use it"
     return hint

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from grader.assignment.libraries import allowed_libraries, link_flags
 from grader.assignment.model import Assignment
 from grader.build import diagnostics, ptxas
 from grader.build.artifact import Built, Rejected
@@ -56,17 +57,21 @@ def build(
     if is_kernel is not None:
         return reject_source(*is_kernel)
     compile_with = partial(_compile, assignment, source, device)
+    allowed = allowed_libraries(assignment, source.path)
+    links = link_flags(allowed)
     if device is Device.CUDA:
         assert architecture is not None
-        built = build_on_gpu(
-            source, compile_with, partial(nvcc_compiler, architecture=architecture)
-        )
+        compiler = partial(nvcc_compiler, architecture=architecture, libraries=links)
+        built = build_on_gpu(source, compile_with, compiler)
         major, minor = architecture
         return (
             built if isinstance(built, Rejected) else _assembled(built, built, 10 * major + minor)
         )
     return build_on_cpu(
-        source, compile_with, lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx), text)
+        source,
+        compile_with,
+        lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx), text),
+        allowed,
     )
 
 
@@ -81,9 +86,14 @@ def build_on_gpu(
 
 
 def build_on_cpu(
-    source: SourceFile, compile_with: Compile, on_cpu: Callable[[Tool, str], Built | Rejected]
+    source: SourceFile,
+    compile_with: Compile,
+    on_cpu: Callable[[Tool, str], Built | Rejected],
+    allowed: frozenset[str] | None = None,
 ) -> Built | Rejected:
     """Build with `on_cpu`, which gets g++ and the rewritten text; nvcc tests the file in parallel.
+
+    `allowed` are the libraries that the file may use; None if the spec does not say.
 
     The emulation and nvcc accept different code. Code that nvcc (if it is installed) rejects is a
     compile error; code that only the emulation rejects is not measured.
@@ -93,12 +103,13 @@ def build_on_cpu(
         return missing_tool("g++", "CUDA C++ cannot run on this machine's CPU")
     nvcc = toolchain.find_nvcc()
     with Pool(1, thread_name_prefix="gate") as pool:
-        front_ends = pool.submit(compile_with, nvcc_gate(nvcc), source.text) if nvcc else None
-        prepared = prepare(source)
+        compiler = nvcc_gate(nvcc) if nvcc else None
+        front_ends = pool.submit(compile_with, compiler, source.text) if compiler else None
+        prepared = prepare(source, allowed=allowed)
         emulated = prepared if isinstance(prepared, Rejected) else on_cpu(cxx, prepared)
         gate = front_ends.result() if front_ends else None
     if nvcc is not None and isinstance(emulated, Rejected) and isinstance(gate, Built):
-        gate = compile_with(nvcc_gate(nvcc, links=True), source.text)
+        gate = compile_with(nvcc_gate(nvcc, links=link_flags(allowed)), source.text)
     decided = decide_with_nvcc(emulated, gate, source.path)
     if not isinstance(decided, Built):
         return decided

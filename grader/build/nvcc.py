@@ -20,22 +20,28 @@ _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--thr
 _SAY_WHAT_IS_USED = "-Xptxas=-v"  # registers and shared memory of each kernel
 
 
-def nvcc_gate(nvcc: Tool, *, links: bool = False) -> Compiler:
+def nvcc_gate(nvcc: Tool, *, links: tuple[str, ...] | None = None) -> Compiler:
     """Return the compiler that only tests whether nvcc accepts a file for the course's GPU.
 
-    It prints what each kernel uses of that GPU (`grader.build.ptxas`). Without `links` it stops
-    before the host compiler and the linkers, which would take a quarter of its time and say nothing
-    new of a file that g++ has compiled and linked.
+    It prints what each kernel uses of that GPU (`grader.build.ptxas`). Without `links`, the flags
+    of libraries, it stops before the host compiler and the linkers, which would take a quarter of
+    its time and say nothing new of a file that g++ has compiled and linked.
     """
-    last = ("-shared", *toolchain.nvcc_link_flags(nvcc)) if links else ("-cuda",)
+    all_links = None if links is None else (*toolchain.nvcc_link_flags(nvcc), *links)
+    last = ("-cuda",) if all_links is None else ("-shared", *all_links)
     target = f"-arch={course_target().name}"
     flags = ("-std=c++17", target, "-Xcompiler=-fPIC", _SAY_WHAT_IS_USED, *last)
     return _compiler(nvcc, "nvcc-gate", flags)
 
 
-def nvcc_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
-    """Return the compiler of shared libraries for GPUs of `architecture` (compute capability)."""
-    links = toolchain.nvcc_link_flags(nvcc)
+def nvcc_compiler(
+    nvcc: Tool, architecture: tuple[int, int], libraries: tuple[str, ...] = ()
+) -> Compiler:
+    """Return the compiler of shared libraries for GPUs of `architecture` (compute capability).
+
+    `libraries` are the flags that link with those of the toolkit.
+    """
+    links = (*toolchain.nvcc_link_flags(nvcc), *libraries)
     flags = ("-shared", *_flags(architecture), _SAY_WHAT_IS_USED, *links)
     return _compiler(nvcc, "nvcc", flags)
 
@@ -52,13 +58,14 @@ def nvcc_program_compiler(
     part: Path,
     part_key: str,
     linker_flags: Sequence[str],
+    libraries: tuple[str, ...] = (),
 ) -> Compiler:
     """Return the compiler of a program out of the file `first`, the source and the object `part`.
 
-    `part_key` identifies the object's content.
+    `part_key` identifies the object's content, `libraries` are flags.
     """
     own = tuple(f"-Xlinker={flag}" for flag in linker_flags)
-    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc), *own)
+    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc), *libraries, *own)
     return _compiler(nvcc, "nvcc-program", flags, first=first, part=part, part_key=part_key)
 
 

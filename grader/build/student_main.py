@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
 
+from grader.assignment.libraries import allowed_libraries, link_flags
 from grader.assignment.model import Assignment
 from grader.build import diagnostics, main_shim
 from grader.build.artifact import Built, Rejected
@@ -145,7 +146,13 @@ def build_program(
         assert nvcc is not None  # it compiled `part`
         assert target.architecture is not None
         compiler = nvcc_program_compiler(
-            nvcc, target.architecture, main_shim.SHIM_FILE, part.path, part_key, flags
+            nvcc,
+            target.architecture,
+            main_shim.SHIM_FILE,
+            part.path,
+            part_key,
+            flags,
+            link_flags(allowed_libraries(assignment, kernel.path)),
         )
     else:
         cxx = toolchain.find_cxx()

@@ -94,7 +94,15 @@ def _formats() -> list[str]:
     show_default=True,
     help="The length of the period for --rate-limit, in hours.",
 )
-def ci(form: str, level: str, rate_limit: int | None, window_h: float, **arguments: Any) -> None:
+@options.show
+def ci(
+    form: str,
+    level: str,
+    rate_limit: int | None,
+    window_h: float,
+    shown: str | None,
+    **arguments: Any,
+) -> None:
     """Grade a submission on a course's platform (staff).
 
     \b
@@ -112,7 +120,14 @@ def ci(form: str, level: str, rate_limit: int | None, window_h: float, **argumen
     from grader.sandbox.level import Level
 
     limit = None if rate_limit is None else RateLimit(count=rate_limit, window_h=window_h)
-    sys.exit(grade_ci(Request(format=named(form), level=Level(level), limit=limit, **arguments)))
+    asked = Request(
+        format=named(form),
+        level=Level(level),
+        limit=limit,
+        shown=options.shown_visibilities(shown),
+        **arguments,
+    )
+    sys.exit(grade_ci(asked))
 
 
 @click.command()
@@ -132,7 +147,8 @@ def ci(form: str, level: str, rate_limit: int | None, window_h: float, **argumen
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the result here. Default: standard output.",
 )
-def report(file: Path, form: str, output: Path | None) -> None:
+@options.show
+def report(file: Path, form: str, output: Path | None, shown: str | None) -> None:
     """Show a report (from --json or grade ci --format json) in another format.
 
     \b
@@ -143,4 +159,5 @@ def report(file: Path, form: str, output: Path | None) -> None:
     from grader.commands.ci.delivery import show_again
     from grader.formats.registry import named
 
-    show_again(file, None if form == "terminal" else named(form), output)
+    visibilities = options.shown_visibilities(shown)
+    show_again(file, None if form == "terminal" else named(form), output, visibilities)

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from grader.cli import completion
-from grader.vocabulary import Language
+from grader.vocabulary import Language, Visibility
 
 _LANGUAGES = click.Choice([str(word) for word in Language])
 
@@ -46,6 +46,27 @@ assignments = click.argument(
     metavar="[ASSIGNMENT]...",
     shell_complete=completion.assignments,
 )
+# Cases that are published are also those after the due date.
+_SHOWN = {
+    str(Visibility.AFTER_DUE_DATE): frozenset({Visibility.AFTER_DUE_DATE}),
+    str(Visibility.AFTER_PUBLISHED): frozenset(
+        {Visibility.AFTER_DUE_DATE, Visibility.AFTER_PUBLISHED}
+    ),
+}
+show = click.option(
+    "--show",
+    "shown",
+    type=click.Choice(list(_SHOWN)),
+    help="Show students the cases with this visibility too: after_due_date, or after_published, "
+    "which shows both.",
+)
+
+
+def shown_visibilities(word: str | None) -> frozenset[Visibility]:
+    """Return the visibilities that `--show` makes visible."""
+    return _SHOWN[word] if word else frozenset()
+
+
 device = click.option(
     "--device",
     type=click.Choice(["auto", "cuda", "cpu"]),

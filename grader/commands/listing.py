@@ -56,7 +56,7 @@ def list_one(assignment: Assignment, console: Console) -> None:
     checked = sum(case.memory for case in cases)
     page.sentence(
         f"{len(cases)} cases, {checked} of them for the memory check: "
-        f"{_joined(case.name for case in cases)}",
+        f"{_joined(f'{case.title}: {case.name}' if case.title else case.name for case in cases)}",
         most=12,
     )
     if hidden := assignment.hidden_cases:
@@ -65,12 +65,28 @@ def list_one(assignment: Assignment, console: Console) -> None:
         names = _joined(benchmark.name for benchmark in assignment.benchmarks)
         page.sentence(f"timed, on a GPU only: {names}")
     for kernel in assignment.kernels:
-        for language, tiers in kernel.tiers.default.items():
+        default = kernel.tiers.default
+        groups = [
+            *(("", language, tiers) for language, tiers in default.items()),
+            *(
+                (f" on {gpu} only", language, tiers)
+                for gpu, group in kernel.tiers.on.items()
+                for language, tiers in group.items()
+                if tiers and not default.get(language)
+            ),
+        ]
+        for where, language, tiers in groups:
             most = kernel.points.get(CheckName.PERFORMANCE, 0.0)
             steps = ", ".join(f"{points(most * tier.share)} at {tier.speedup:g}" for tier in tiers)
             page.sentence(
-                f"points by speed, torch's is 1: {kernel.name} in {language.phrase}: {steps}"
+                f"points by speed{where}, torch's is 1: {kernel.name} in {language.phrase}: {steps}"
             )
+    if rule := assignment.late:
+        page.sentence(
+            f"late: {100 * rule.lose:.3g} % of the points for each {rule.period_h:g} hours that "
+            f"have begun{f' after {rule.grace_h:g} hours' * bool(rule.grace_h)}, at most "
+            f"{100 * rule.most:.3g} %"
+        )
     here = Path.cwd()
     for name, path in (
         ("stubs", assignment.folder.parent.parent / TEMPLATES / assignment.name),

@@ -108,7 +108,8 @@ def _group_alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
 def summary_of_hidden(check: CheckResult) -> str:
     """Return what a student may know about hidden cases: number, verdicts, largest error.
 
-    Messages, sizes and output are left out because they could reveal the input.
+    Also the titles of wrong ones, where the spec shows them. Messages, sizes and output are left
+    out because they could reveal the input.
     """
     evidence = check.evidence
     if not isinstance(evidence, CorrectnessEvidence):
@@ -120,14 +121,16 @@ def summary_of_hidden(check: CheckResult) -> str:
         if cases and verdict is not Verdict.ACCEPTED:
             errors = [case.max_error for case in cases if case.max_error is not None]
             size = f" (largest error {max(errors):.3g})" if errors else ""
-            parts.append(f"{verdict.phrase} in {len(cases)}{size}")
+            titles = dict.fromkeys(case.title for case in cases if case.title and case.title_shown)
+            named = f": {', '.join(titles)}" if titles else ""
+            parts.append(f"{verdict.phrase} in {len(cases)}{size}{named}")
     if left_out := evidence.cases_total - len(evidence.cases):
         parts.append(f"{left_out} not run")
     return "; ".join(parts)
 
 
 def _label(case: CaseResult) -> str:
-    return case_text(case.name, case.sizes)
+    return case_text(case.name, case.sizes, case.title)
 
 
 def _what_happened(case: CaseResult) -> str:

@@ -29,14 +29,15 @@ class Gradescope(OutputFormat):
     def values(self, report: Report, extras: Extras) -> dict[str, Any] | None:
         """Return results.json; None if there is no score to publish.
 
-        The notes go above the result, `extra` into `extra_data`.
+        The notes go above the result, `extra` into `extra_data`. What a late submission loses is
+        taken off the whole score, not off its tests.
         """
         if report.score is None:
             return None  # without a valid file Gradescope reports an autograder error, not 0 points
         from grader.formats.html.embedded import embedded  # imports Jinja2, which takes 0.1 s
 
         results: dict[str, Any] = {
-            "score": report.score,
+            "score": round(report.score * (1 - extras.share_lost), 2),
             "execution_time": report.wall_s,
             "output": embedded(report, extras.notes),
             "output_format": "html",

@@ -19,14 +19,15 @@ class Extras:
     """Additions to a report.
 
     `folder` is the submission's folder in its repository (GitHub), `paths` the reader's path of
-    each source file (SARIF), `notes` are lines above the result, and `extra` comes back with the
-    next submission (Gradescope).
+    each source file (SARIF), `notes` are lines above the result, `extra` comes back with the next
+    submission, and the whole score loses the share `share_lost` (Gradescope).
     """
 
     folder: str = ""
     paths: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    share_lost: float = 0.0
 
 
 NO_EXTRAS = Extras()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from rich.console import Console
@@ -77,6 +77,18 @@ def checks(report: Report) -> Iterator[VisibleCheck]:
                 decided=_decided(kernel, check),
                 text=visible_text(check),
             )
+
+
+def revealed(report: Report, shown: Collection[Visibility]) -> Report:
+    """Return the report with the checks of these visibilities as visible ones."""
+
+    def of(check: CheckResult) -> CheckResult:
+        return replace(check, visibility=Visibility.VISIBLE) if check.visibility in shown else check
+
+    kernels = tuple(
+        replace(kernel, checks=tuple(map(of, kernel.checks))) for kernel in report.kernels
+    )
+    return replace(report, kernels=kernels) if shown else report
 
 
 def _decided(kernel: KernelResult, check: CheckResult) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from grader.assignment.counter_bounds import FigureName, FigureUnit
+from grader.assignment.counter_bounds import CountName, FigureName, FigureUnit
 from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility
 
@@ -79,7 +79,8 @@ class CaseResult:
 
     `mismatched` of `elements` are outside the tolerance, the first few of them in `mismatches`.
     `pattern` describes the error, if it has a pattern. `max_error` is the largest absolute
-    difference (None if it is not finite). Of the wrong cases one has an `error_map`.
+    difference (None if it is not finite). Of the wrong cases one has an `error_map`. `title` is
+    what the spec calls the case; students read that of a hidden case only if `title_shown`.
     """
 
     name: str
@@ -95,6 +96,8 @@ class CaseResult:
     max_error: float | None = None
     wall_s: float = 0.0
     error_map: ErrorMap | None = None
+    title: str = ""
+    title_shown: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,6 +309,24 @@ class CounterFigure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedCount:
+    """One count that the assignment bounds: None if it was not counted here."""
+
+    name: CountName
+    counted: int | None
+    at_least: int | None = None
+    at_most: int | None = None
+
+    @property
+    def broken(self) -> bool:
+        """True if the count is known and outside its bounds."""
+        if self.counted is None:
+            return False
+        too_few = self.at_least is not None and self.counted < self.at_least
+        return too_few or (self.at_most is not None and self.counted > self.at_most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CounterLine:
     """The accesses of one kind in one line.
 
@@ -390,6 +411,7 @@ class CountersEvidence(Evidence):
     asked_bytes: int | None = None
     operations: int | None = None
     resources: tuple[LaunchResources, ...] = ()
+    counts: tuple[BoundedCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

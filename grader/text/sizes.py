@@ -17,8 +17,13 @@ def sizes_text(sizes: Mapping[str, int | float]) -> str:
     return " ".join([*words, *(f"{name}={sizes[name]}" for name in names)])
 
 
-def case_text(name: str, sizes: Mapping[str, int | float]) -> str:
-    """Return a case's sizes and what else its name has, such as "n=4099, edges"."""
+def case_text(name: str, sizes: Mapping[str, int | float], title: str = "") -> str:
+    """Return a case's sizes and what else its name has, such as "n=4099, edges".
+
+    Its title comes first: "one row: 1×33".
+    """
+    if title:
+        return f"{title}: {case_text(name, sizes)}"
     long = ", ".join(f"{size}={value}" for size, value in sizes.items())
     if not sizes or not name.startswith(long):
         return name

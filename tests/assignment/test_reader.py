@@ -15,7 +15,7 @@ from paths import REPOSITORY
 
 from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.catalogue import find_assignments
-from grader.assignment.counter_bounds import CounterBounds
+from grader.assignment.counter_bounds import CountBound, CounterBounds
 from grader.assignment.reader import read_assignment
 from grader.assignment.tolerance import Tolerance
 from grader.errors import SpecError
@@ -285,6 +285,21 @@ def test_later_tables_of_a_tolerance_replace_earlier_ones(folder: Path) -> None:
     cuda = Tolerance(atol=1e-2, rtol=1e-5, max_wrong_fraction=0.01)
     assert found(Language.CUDA) == [replace(cuda, rtol=0.5), cuda]
     assert found(Language.TRITON) == [Tolerance(exact=True), Tolerance(atol=1e-2, rtol=1e-3)]
+
+
+def test_counts_have_bounds_at_either_end(folder: Path) -> None:
+    table = (
+        "counters = { sizes = { rows = 64, cols = 32 }, launches = 2, barriers = { min = 1 }, "
+        "triton = { launches = { min = 1, max = 1 } } }"
+    )
+    text = GOOD.replace("correctness = 40 }", f"correctness = 30, counters = 10 }}\n{table}")
+    write(folder, text)
+    bounds = read_assignment(folder).kernels[0].counters
+    assert bounds is not None
+    assert bounds.counts_of(Language.CUDA) == {
+        "launches": CountBound(most=2), "barriers": CountBound(least=1),
+    }  # fmt: skip
+    assert bounds.counts_of(Language.TRITON) == {"launches": CountBound(least=1, most=1)}
 
 
 def test_torch_is_forbidden_unless_a_kernel_allows_it(folder: Path) -> None:

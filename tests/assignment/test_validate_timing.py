@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from bad_specs import GOOD, ORACLE
 
+from grader.assignment.handout import BEGIN, END, with_tiers
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.errors import SpecError
@@ -51,6 +52,28 @@ def folder(tmp_path: Path) -> Path:
 def read(folder: Path, text: str) -> Assignment:
     (folder / "assignment.toml").write_text(text, encoding="utf-8")
     return read_assignment(folder)
+
+
+ONLY_ON = TIMED.replace(
+    "triton = [{ speedup = 0.8, share = 1.0 }]\n\n[kernels.tiers.on.sm_75]\ntriton = []",
+    "\n[kernels.tiers.on.T4]\ntriton = [{ speedup = 0.8, share = 1.0 }]",
+)
+
+
+def test_tiers_may_be_for_one_gpu_alone(folder: Path) -> None:
+    assignment = read(folder, ONLY_ON)
+    tiers = assignment.kernels[0].tiers
+    assert tiers.of(Language.TRITON, GPU["sm_75"], "sm_75") == (Tier(speedup=0.8, share=1.0),)
+    assert tiers.of(Language.TRITON, GPU["sm_90"], "sm_90") == ()
+    table = with_tiers(f"{BEGIN}\n{END}", assignment)
+    assert "| One element per thread | Triton | T4 | 20 at 0.8 |" in table
+    assert "| One element per thread | Triton | any other | shown, not scored |" in table
+
+
+def test_tiers_that_score_on_no_gpu_are_missing(folder: Path) -> None:
+    with pytest.raises(SpecError, match="there are points for performance") as caught:
+        read(folder, ONLY_ON.replace("triton = [{ speedup = 0.8, share = 1.0 }]", "triton = []"))
+    assert caught.value.key == "kernels[0].tiers.triton"
 
 
 def test_tiers_are_read_by_language_and_by_gpu(folder: Path) -> None:

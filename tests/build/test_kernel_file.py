@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from paths import HAND_INS, REPOSITORY
 
+from grader.assignment.libraries import LIBRARIES, allowed_libraries, link_flags
 from grader.assignment.reader import read_assignment
 from grader.assignment.signature import Signature
 from grader.build import diagnostics
@@ -17,12 +19,14 @@ from grader.build.compiler import Compiler, compile_file
 from grader.build.entry_mismatch import entry_problem, kernel_entry
 from grader.build.host_compiler import host_compiler, prepare
 from grader.build.kernel_file import build, decide_with_nvcc
-from grader.build.nvcc import nvcc_gate
+from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.trampoline import trampoline
+from grader.emulation.cuda_cpp import features
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
+from grader.system.toolchain import Tool
 from grader.vocabulary import Device, Language
 
 
@@ -292,6 +296,58 @@ def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
     found = prepare(SourceFile(path="silu.cu", text="#include <mma.h>\n"))
     assert isinstance(found, Rejected)
     assert found.hint == "grade it on a machine with a GPU"
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "verdict", "phrase"),
+    [
+        (
+            "#include <cublas_v2.h>",
+            frozenset(),
+            Verdict.FORBIDDEN,
+            "uses the cuBLAS library, which",
+        ),
+        ("#include <cudnn.h>", frozenset({"cublas"}), Verdict.FORBIDDEN, "the cuDNN library"),
+        ("void f() { cub::a(); }", frozenset({"cublas"}), Verdict.FORBIDDEN, "the CUB library"),
+        ("#include <cublas_v2.h>", frozenset({"cublas"}), Verdict.NOT_MEASURED, "only a GPU"),
+        ("#include <cub/cub.cuh>", frozenset({"cub"}), Verdict.NOT_MEASURED, "only a GPU"),
+        ("#include <mma.h>", frozenset(), Verdict.NOT_MEASURED, "only a GPU"),
+    ],
+)
+def test_a_spec_decides_on_libraries_without_a_gpu(
+    text: str, allowed: frozenset[str], verdict: Verdict, phrase: str
+) -> None:
+    found = prepare(SourceFile(path="silu.cu", text=f"{text}\n"), allowed=allowed)
+    assert isinstance(found, Rejected)
+    assert found.verdict is verdict
+    assert phrase in found.message
+    assert ("by hand" in found.hint) == (verdict is Verdict.FORBIDDEN)
+
+
+def test_every_library_of_a_spec_is_known_to_the_emulation() -> None:
+    assert set(LIBRARIES.values()) <= set(features._HEADERS.values())
+
+
+def test_nvcc_links_with_allowed_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "nvcc_link_flags", lambda _: ())
+    folder = tmp_path / "silu"
+    shutil.copytree(REPOSITORY / "assignments" / "silu", folder)
+    spec = folder / "assignment.toml"
+    rules = 'rules = { libraries = ["thrust", "cublas"] }\n\n[kernels.tiers]'
+    spec.write_text(spec.read_text().replace("[kernels.tiers]", rules, 1))
+    assignment = read_assignment(folder)
+    allowed = allowed_libraries(assignment, "silu.cu")
+    assert allowed == frozenset({"thrust", "cublas", "cub"})
+    assert allowed_libraries(assignment, "other.cu") is None
+    nvcc = Tool(name="nvcc", path=Path("nvcc"), version="0")
+    for compiler in (
+        nvcc_gate(nvcc, links=link_flags(allowed)),
+        nvcc_compiler(nvcc, (9, 0), link_flags(allowed)),
+    ):
+        command = compiler.command(Path("a.cu"), Path("b"), Path("c.so"))
+        assert "-lcublas" in command
+        assert "-lthrust" not in command
+    assert nvcc_gate(nvcc, links=()).key != nvcc_gate(nvcc, links=link_flags(allowed)).key
 
 
 @pytest.mark.parametrize(

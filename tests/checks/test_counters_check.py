@@ -22,7 +22,13 @@ import report_document
 import torch
 
 from grader.assignment.cases import Range
-from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
+from grader.assignment.counter_bounds import (
+    COUNTS,
+    FIGURES,
+    CountBound,
+    CounterBounds,
+    FigureName,
+)
 from grader.assignment.model import Assignment, Kernel, Rules
 from grader.assignment.reader import read_assignment
 from grader.build.kernel_file import Checked, build_checked
@@ -204,6 +210,73 @@ def test_counters_by_themselves_need_no_other_check(graded: Callable[..., Kernel
 def test_another_check_by_itself_counts_nothing(graded: Callable[..., KernelResult]) -> None:
     kernel = graded("padded_tile.cu", options=Options(checks=frozenset({CheckName.CORRECTNESS})))
     assert [check.check for check in kernel.checks] == [CheckName.BUILD, CheckName.CORRECTNESS]
+
+
+# --- counts ----------------------------------------------------------------------------------
+
+
+def counts(**bounds: CountBound) -> dict[str, Any]:
+    """Return the change of a kernel that sets only these bounds."""
+    known = {name: bounds[name] for name in COUNTS if name in bounds}
+    assert len(known) == len(bounds)
+    return {"counters": CounterBounds(sizes={"rows": 256, "cols": 232}, most={}, counts=known)}
+
+
+# A tile of 32 rows of 33 floats, which each of 8 × 8 blocks loads with a request for each row;
+# those of the last column of blocks have a quarter of their lanes.
+TILE = {"launches": 1, "barriers": 1, "shared_bytes": 4224, "atomics": 0, "global_loads": 2048}
+
+
+def test_counts_are_those_of_the_kernel(graded: Callable[..., KernelResult]) -> None:
+    exact = {name: CountBound(least=number, most=number) for name, number in TILE.items()}
+    check = counters(graded("padded_tile.cu", **counts(**exact)))
+    found = {one.name: one.counted for one in evidence(check).counts}
+    assert found == TILE
+    assert (check.verdict, check.score) == (Verdict.ACCEPTED, 40)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "message"),
+    [
+        ("shared_bytes", CountBound(most=4096), "4224 bytes of shared memory in a block, the "
+         "assignment allows at most 4096"),
+        ("atomics", CountBound(least=2), "0 requests of warps for atomic operations, the "
+         "assignment asks for at least 2"),
+    ],
+)  # fmt: skip
+def test_a_count_outside_its_bound_is_told_with_both_numbers(
+    name: str, bound: CountBound, message: str, graded: Callable[..., KernelResult]
+) -> None:
+    check = counters(graded("padded_tile.cu", **counts(**{name: bound})))
+    assert (check.verdict, check.score) == (Verdict.TOO_SLOW, 0)
+    assert check.message == f"turn.cu: {message}"
+    assert check.hint
+
+
+def test_a_bound_that_this_machine_does_not_count_is_pending(
+    graded: Callable[..., KernelResult],
+) -> None:
+    bound = {"registers": CountBound(most=32)}
+    check = counters(graded("padded_tile.cu", **counts(**bound)))
+    assert (check.verdict, check.score, check.pending) == (Verdict.NOT_MEASURED, 0, 40)
+    assert check.message.startswith("the bound on `registers` (registers of a thread) is not")
+    both = counters(graded("padded_tile.cu", **counts(**bound, launches=CountBound(least=2))))
+    assert (both.verdict, both.pending) == (Verdict.TOO_SLOW, 0)
+
+
+@pytest.mark.slow
+def test_in_triton_the_compiler_tells_registers_and_shared_memory(
+    graded: Callable[..., KernelResult],
+) -> None:
+    bound = CountBound(most=10**6)
+    check = counters(graded("a_tile.py", **counts(registers=bound, shared_bytes=bound)))
+    assert (check.verdict, check.score) == (Verdict.ACCEPTED, 40)
+    found = {one.name: one.counted or 0 for one in evidence(check).counts}
+    assert 0 < found["registers"] <= 255
+    assert found["shared_bytes"] > 0
+    few = counters(graded("a_tile.py", **counts(registers=CountBound(most=2))))
+    assert few.verdict is Verdict.TOO_SLOW
+    assert few.message.endswith("registers of a thread, the assignment allows at most 2")
 
 
 # --- no points -------------------------------------------------------------------------------
@@ -499,6 +572,8 @@ KERNEL = {
     "written_bytes": 0,
     "blocks": 1,
     "counted_blocks": 1,
+    "barriers": 0,
+    "shared_bytes": 0,
     "truncated": False,
 }
 SUMMARY = {

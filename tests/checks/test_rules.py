@@ -35,6 +35,22 @@ def library(compiler: str, folder: Path, text: str, *flags: str) -> Path:
     return output
 
 
+@pytest.mark.parametrize(
+    ("allowed", "broken"), [((), 2), (("cublas",), 1), (("cublas", "cub", "thrust"), 0)]
+)
+def test_an_allowed_library_breaks_no_rule(
+    compiler: str, tmp_path: Path, allowed: tuple[str, ...], broken: int
+) -> None:
+    text = (
+        'extern "C" int cublasSgemm_v2();\n'
+        "namespace thrust { template <class T> int sort(T) { return cublasSgemm_v2(); } }\n"
+        "int f() { return thrust::sort(1); }"
+    )
+    found = broken_rules(library(compiler, tmp_path, text), on_gpu=False, allowed=allowed)
+    assert len(found) == broken
+    assert len(suspicious_text("cublas cub:: thrust::", allowed=allowed)) == 3 - len(allowed)
+
+
 def test_symbols_are_read(compiler: str, tmp_path: Path) -> None:
     text = (
         'extern "C" int theirs();\nextern "C" __attribute__((weak)) int maybe();\n'

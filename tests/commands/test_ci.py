@@ -21,6 +21,7 @@ import sample_reports
 from paths import REPOSITORY
 from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
+from grader.assignment.late import LateRule
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.checks.check import CheckOutcome, KernelFile
@@ -42,7 +43,7 @@ from grader.report.verdict import Verdict
 from grader.sandbox.level import Isolation, Level
 from grader.submission.reader import SourceFile, Submission, read_submission
 from grader.system import signals
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Language, Visibility
 
 SCHEMA = report_document.schema()
 NOON = datetime(2026, 3, 2, 12, tzinfo=timezone(timedelta(hours=-8)))
@@ -621,6 +622,39 @@ def test_a_late_submission_has_a_note(tmp_path: Path, grading: Callable[[Grading
 
 
 @pytest.mark.parametrize(
+    ("hours", "lost"),
+    [(-1, 0), (0, 0), (1, 0), (1.01, 0.1), (25, 0.1), (25.01, 0.2), (73.5, 0.35), (9000, 0.35)],
+)
+def test_a_late_submission_loses_a_share_for_each_begun_period(hours: float, lost: float) -> None:
+    rule = LateRule(period_h=24, lose=0.1, grace_h=1, most=0.35)
+    assert rule.share_lost(timedelta(hours=hours)) == pytest.approx(lost)
+
+
+def test_a_late_submission_loses_points_and_reads_why(
+    tmp_path: Path, grading: Callable[[Grading], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = tmp_path / "assignments" / "silu"
+    shutil.copytree(REPOSITORY / "assignments" / "silu", course)
+    spec = course / "assignment.toml"
+    spec.write_text(spec.read_text() + "\n[late]\nperiod_h = 2\nlose = 0.1\n")
+    whole = sample_reports.accepted()
+    grading(lambda hear: whole)
+    monkeypatch.chdir(tmp_path)
+    assert run.grade_ci(request(tmp_path, metadata_path=metadata(tmp_path))) == 0
+    results = json.loads((tmp_path / "result").read_text())
+    assert whole.score
+    assert results["score"] == round(0.8 * whole.score, 2)
+    lost = (
+        "Handed in 3.0 hours after the due date: 20 % of the points below are taken off the whole "
+        "score, 10 % for each 2 hours that have begun."
+    )
+    assert f"<strong>{lost}</strong>" in results["output"]
+    on_time = metadata(tmp_path, assignment={"due_date": NOON.isoformat()})
+    assert run.grade_ci(request(tmp_path, metadata_path=on_time)) == 0
+    assert json.loads((tmp_path / "result").read_text())["score"] == whole.score
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("{", "is not JSON"),
@@ -638,6 +672,98 @@ def test_broken_metadata_is_named(text: str, words: str, tmp_path: Path) -> None
     path.write_text(text)
     with pytest.raises(UsageError, match=words):
         read_metadata(path)
+
+
+# --- cases that students see later -----------------------------------------------------------
+
+RECORDED = Path(__file__).parent / "samples" / "gradescope_metadata.json"
+PUBLISHED = frozenset({Visibility.AFTER_DUE_DATE, Visibility.AFTER_PUBLISHED})
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize(
+    ("now", "seen"),
+    [
+        ("2025-11-03T23:30:00-08:00", False),  # late hand-ins are still possible
+        ("2025-11-05T23:30:00-08:00", False),  # and one author has an extension
+        ("2025-11-06T19:59:59+00:00", False),
+        ("2025-11-06T20:00:01+00:00", True),
+        ("2026-11-06T12:00:00+09:00", True),
+    ],
+)
+def test_cases_are_shown_once_nobody_may_hand_in_any_more(now: str, seen: bool) -> None:
+    shown = gradescope_metadata.shown(read_metadata(RECORDED), at(now))
+    assert shown == ({Visibility.AFTER_DUE_DATE} if seen else set())
+
+
+def test_without_a_due_date_no_hidden_case_is_shown(tmp_path: Path) -> None:
+    about = read_metadata(metadata(tmp_path, assignment={"due_date": None}))
+    assert gradescope_metadata.shown(about, at("9999-12-31T23:59:59+00:00")) == set()
+    assert gradescope_metadata.shown(None, NOON) == set()
+
+
+def later(visibility: Visibility) -> Report:
+    """Return a report whose hidden check has another visibility."""
+    report = sample_reports.wrong_answer()
+    kernels = tuple(
+        replace(
+            kernel,
+            checks=tuple(
+                replace(check, visibility=visibility)
+                if check.visibility is Visibility.HIDDEN and check.check is CheckName.CORRECTNESS
+                else check
+                for check in kernel.checks
+            ),
+        )
+        for kernel in report.kernels
+    )
+    return replace(report, kernels=kernels)
+
+
+SIZE = "77777"  # of a hidden case that is wrong
+
+
+@pytest.mark.parametrize(
+    ("visibility", "due", "shown", "seen"),
+    [
+        (Visibility.AFTER_DUE_DATE, "2020-01-01T00:00:00+00:00", frozenset(), True),
+        (Visibility.AFTER_DUE_DATE, "9000-01-01T00:00:00+00:00", frozenset(), False),
+        (Visibility.AFTER_PUBLISHED, "2020-01-01T00:00:00+00:00", frozenset(), False),
+        (Visibility.AFTER_PUBLISHED, "2020-01-01T00:00:00+00:00", PUBLISHED, True),
+        (Visibility.HIDDEN, "2020-01-01T00:00:00+00:00", PUBLISHED, False),
+    ],
+)
+def test_a_gradescope_run_shows_what_students_may_see_by_then(
+    visibility: Visibility,
+    due: str,
+    shown: frozenset[Visibility],
+    seen: bool,
+    tmp_path: Path,
+    grading: Callable[[Grading], None],
+) -> None:
+    report = later(visibility)
+    grading(lambda hear: report)
+    path = metadata(tmp_path, assignment={"due_date": due, "late_due_date": None})
+    full = tmp_path / "full.json"
+    asked = request(tmp_path, metadata_path=path, shown=shown, report_path=full)
+    assert run.grade_ci(asked) == 0
+    text = (tmp_path / "result").read_text()
+    assert (SIZE in text) == seen
+    # The course's own report keeps what is hidden.
+    assert visibility.value in full.read_text()
+
+
+def test_a_report_is_shown_for_publication_without_grading_again(tmp_path: Path) -> None:
+    report = later(Visibility.AFTER_PUBLISHED)
+    path = tmp_path / "report.json"
+    path.write_text(json_text(to_json(report)))
+    options = ("report", path, "--format", "gradescope")
+    assert SIZE not in grade(*options).stdout
+    assert SIZE not in grade(*options, "--show", "after_due_date").stdout
+    assert SIZE in grade(*options, "--show", "after_published").stdout
 
 
 # --- grade report ----------------------------------------------------------------------------

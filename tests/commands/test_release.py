@@ -639,3 +639,71 @@ def test_scripts_are_valid(archives: Mapping[str, Path], tmp_path: Path, target:
             assert done.returncode == 0, done.stderr
         if "release" not in path.parts and path.is_file() and path.suffix != ".tar":
             assert not re.search(r"@[A-Z]+@", path.read_text(errors="replace")), path
+
+
+# --- several assignments ---------------------------------------------------------------------
+
+
+def test_all_assignments_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    done = CliRunner().invoke(
+        cli, ["release", "gradescope", "silu", "gemm", "--output-dir", str(tmp_path)]
+    )
+    assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gemm.zip", "silu.zip"]
+    for name in ("silu", "gemm"):
+        with zipfile.ZipFile(tmp_path / f"{name}.zip") as archive:
+            assert f"grader ci {name} " in archive.read("run_autograder").decode()
+            assert f"assignments/{name}/oracle.py" in archive.namelist()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--all"], "with --output FILE, or a folder for several"),
+        (["silu", "--output", "a.zip", "--output-dir", "."], "with --output FILE, or a folder"),
+        (["--output-dir", "."], "needs the names of assignments, or --all"),
+        (["silu", "--all", "--output-dir", "."], "needs the names of assignments, or --all"),
+        (["--all", "--output", "a.zip"], "--all makes an archive of each assignment"),
+        (["--all", "--output-dir", "nowhere"], "--output-dir: there is no folder nowhere"),
+        (["silu", "--output", "nowhere/a.zip"], "--output: there is no folder"),
+    ],
+)
+def test_options_that_exclude_each_other(words: list[str], sentence: str) -> None:
+    done = CliRunner().invoke(cli, ["release", "gradescope", *words])
+    assert isinstance(done.exception, UsageError)
+    assert sentence in done.exception.message
+
+
+def test_archives_for_prairielearn_do_not_overwrite_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    done = CliRunner().invoke(
+        cli, ["release", "prairielearn", "silu", "gemm", "--output-dir", str(tmp_path)]
+    )
+    assert done.exit_code == 0, done.output
+    files = [
+        contents(unpack(tmp_path / f"{name}.zip", tmp_path / name)) for name in ("silu", "gemm")
+    ]
+    both = files[0].keys() & files[1].keys()
+    assert "serverFilesCourse/gpu-grade/pyproject.toml" in both
+    assert {path for path in both if files[0][path] != files[1][path]} == set()
+    for name, own in zip(("silu", "gemm"), files, strict=True):
+        info = json.loads(own[f"questions/{name}/info.json"])
+        entry = info["externalGradingOptions"]["entrypoint"].removeprefix("/grade/")
+        assert f"grader ci {name} " in own[entry]
+
+
+def test_an_archive_for_publication_shows_what_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    output = tmp_path / "silu.zip"
+    words = ["silu", "--output", str(output), "--show", "after_published"]
+    assert CliRunner().invoke(cli, ["release", "gradescope", *words]).exit_code == 0
+    with zipfile.ZipFile(output) as archive:
+        script = archive.read("run_autograder").decode()
+    assert script.endswith("--budget 540 \\\n    --show after_published\n")
+    refused = CliRunner().invoke(cli, ["release", "student", *words])
+    assert "has no hidden cases" in str(refused.exception)

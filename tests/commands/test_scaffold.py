@@ -12,11 +12,23 @@ from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
 from grader.commands.scaffold.draft import make_draft
 from grader.commands.scaffold.files import course_folder, gaps, write_files
+from grader.commands.verify.lints import benchmarks
+from grader.commands.verify.oracle_proofs import oracle_rows
+from grader.commands.verify.row import State
 from grader.commands.verify.run import verify
 from grader.errors import UsageError
+from grader.vocabulary import Device, Language
 
 ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
 IN_PLACE = ("x:float16[n]:inout", "n:int64")
+FROM_SCALARS = (
+    "count:int32[rows, cols]:out",
+    "y:float16[cols]:out",
+    "rows:int32",
+    "cols:int32",
+    "left:float32",
+    "iterations:int32",
+)
 EVERYTHING = (
     "a:float32[rows, cols]:in",
     "w:float16[cols]:in",
@@ -45,6 +57,7 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
         pytest.param(EVERYTHING, ("cuda", "triton"), id="everything"),
         pytest.param(ADDITION, ("triton",), id="addition"),
         pytest.param(IN_PLACE, ("cuda",), id="in place"),
+        pytest.param(FROM_SCALARS, ("cuda", "triton"), id="from scalars"),
     ],
 )
 def test_a_new_assignment_verifies_at_once(
@@ -63,6 +76,21 @@ def test_a_new_assignment_verifies_at_once(
         repeat=1, seed=0, json_path=None,
     )  # fmt: skip
     assert exit_code == 0
+
+
+def test_a_kernel_that_reads_no_array_is_proven_without_other_data(tmp_path: Path) -> None:
+    write_files(make_draft("scalars", None, [], FROM_SCALARS), tmp_path)
+    assignment = read_assignment(tmp_path / "assignments" / "scalars")
+    rows = list(oracle_rows(assignment, Language.CUDA, Device.CPU, 0))
+    assert [row for row in rows if row.state is not State.AGREES] == []
+    checks = {row.check for row in rows}
+    assert {"depends on left", "depends on iterations", "mutant: zeros"} <= checks
+    assert not {"other seed", "mutant: stale"} & checks
+    spec = assignment.folder / "assignment.toml"
+    timed = "sizes = { rows = 4096, cols = 4096, left = 1.5, iterations = 9 }"
+    spec.write_text(f"{spec.read_text()}\n[[benchmarks]]\n{timed}\nbytes = 1\n")
+    warned = [text for _, text in benchmarks(read_assignment(assignment.folder), tmp_path)]
+    assert warned[0].startswith("the kernel reads no array")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +162,6 @@ def test_input_that_ends_early_is_a_usage_error(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (["x:float32[n]:in", "n:int32"], "there is no output"),
-        (["y:float32[n]:out", "n:int32"], "there is no input"),
         (["x:float32[n]:in", "y:float32[n]:out"], "`n` in the shape of `x` is no argument"),
         (["x:float32[4]:in", "y:float32[4]:out"], "every shape is fixed"),
         (["x:float32[n]:into", "y:float32[n]:out", "n:int32"], "`into` is no role"),

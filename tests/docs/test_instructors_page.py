@@ -14,9 +14,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bad_specs import GOOD
 from paths import REPOSITORY as ROOT
 
+from grader.assignment.schema import schema_problems
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 PAGE = ROOT / "docs" / "instructors.md"
+_FRAGMENTS = "\n## More that a spec can say\n"
 _BLOCK = re.compile(r"(?:^`([^`\n]+)`\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -84,7 +93,8 @@ def test_the_page_leads_to_verified_assignments(
 ) -> None:
     course = tmp_path / "course"
     course.mkdir()
-    ends = follow(PAGE.read_text(encoding="utf-8"), course, environment)
+    text, _, _ = PAGE.read_text(encoding="utf-8").partition(_FRAGMENTS)
+    ends = follow(text, course, environment)
     proofs = [line for line in ends if line.startswith("all ")]
     assert len(proofs) == 3, ends  # both assignments, and the samples of `grade new`
     stub = (course / "student_template/row_softmax/row_softmax.cu").read_text()
@@ -97,3 +107,11 @@ def test_the_oracles_on_the_page_are_a_page_long() -> None:
     oracles = [c for path, _, c in steps(PAGE.read_text()) if path.endswith("oracle.py")]
     assert len(oracles) == 2
     assert all(len(oracle.splitlines()) <= 40 for oracle in oracles)
+
+
+def test_the_parts_of_specs_on_the_page_have_the_form_of_the_schema() -> None:
+    fragments = list(steps(PAGE.read_text(encoding="utf-8").partition(_FRAGMENTS)[2]))
+    tables = [tomllib.loads(content) for _, kind, content in fragments if kind == "toml"]
+    assert tables
+    for table in tables:
+        assert [str(one) for one in schema_problems({**tomllib.loads(GOOD), **table})] == []

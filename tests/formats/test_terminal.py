@@ -648,3 +648,13 @@ def test_any_text_anywhere_is_safe(text: str) -> None:
     text = shown(sample_reports.report(kernel, title=text))
     assert _control_characters(text) == set()
     assert max(map(cell_len, text.splitlines())) <= 100
+
+
+def test_counts_outside_their_bounds_stand_in_the_place_of_the_costliest_lines() -> None:
+    check = sample_reports.counters(evidence=sample_reports.LAUNCHED)
+    whole = sample_reports.too_slow_by_counters()
+    kernel = replace(whole.kernels[0], checks=(*whole.kernels[0].checks[:-1], check))
+    text = shown(replace(whole, kernels=(kernel,)))
+    assert re.search(r"launches +26797 +4\n", text)
+    assert re.search(r"registers +1 +64\n", text)
+    assert "the costliest lines first" not in text

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from course import Course
 
+from grader.assignment.tolerance import Tolerance
+from grader.checks.performance.timed_outputs import TimedOutputs
 from grader.commands.local import Request, grade_local
 from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.oracle_proofs import oracle_rows
 from grader.commands.verify.row import State
 from grader.errors import GraderError
+from grader.formats import student_view
 from grader.judge.oracle import Oracle
+from grader.report.reader import read_report
 from grader.vocabulary import Device, Language
 
 TOML = "assignments/affine/assignment.toml"
@@ -69,6 +75,26 @@ def test_fraction_output_and_case_decide(course: Course, monkeypatch: pytest.Mon
     )
     course.edit(TOML, "memory = true", "memory = true\ntolerance = { atol = 1.5 }")
     assert verdicts(cases(course, monkeypatch, ONE_WRONG)) == ["accepted", "accepted"]
+
+
+def test_cases_have_names_that_students_read(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course.edit(TOML, "memory = true", 'memory = true\nname = "edges of a warp"')
+    hidden = 'visibility = "hidden"\nname = "middling"'
+    course.edit(TOML, 'visibility = "hidden"', hidden)
+    wrong = ONE_WRONG.replace("output[1:2]", "output[:]")
+    assert [case["title"] for case in cases(course, monkeypatch, wrong)] == ["edges of a warp"] * 3
+
+    def shown() -> str:
+        report = read_report(course.root / "report.json")
+        return "\n".join(entry.text for entry in student_view.checks(report))
+
+    assert "edges of a warp: n=1" in shown()
+    assert "middling" not in shown()
+    course.edit(TOML, hidden, f"{hidden}\nshow_name = true")
+    cases(course, monkeypatch, wrong)
+    assert re.search(r"wrong answer in 1 \(largest error 1\): middling", shown())
 
 
 def test_what_is_never_written_is_wrong_whatever_the_fraction(
@@ -144,3 +170,27 @@ def test_verify_warns_of_a_tolerance_that_is_not_what_it_seems(
     warned = [row.actual for row in rows if row.check == "tolerance"]
     assert len(warned) == 2  # one for each language
     assert all(phrase in text and text.startswith("`output` in ") for text in warned)
+
+
+@pytest.mark.parametrize(("wrong", "fraction", "right"), [(2, 0.01, True), (3, 0.01, False)])
+def test_timed_calls_are_right_enough_by_the_same_rules(
+    course: Course, wrong: int, fraction: float, right: bool
+) -> None:
+    drawn = course.assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
+    case = next(one for one in drawn if one.sizes == {"n": 257})
+    tolerances = {"output": Tolerance(atol=1e-6, rtol=1e-5, max_wrong_fraction=fraction)}
+
+    def verified(shift: float) -> bool:
+        oracle = Oracle(course.assignment)
+        data = oracle.data(case, Language.CUDA)
+        outputs = {"output": data.expected["output"].float()}
+        outputs["output"][:wrong] *= shift
+        timed = TimedOutputs(oracle, case, tolerances, torch.Generator())
+        return timed.right(data.inputs, outputs)
+
+    assert verified(1.0)
+    assert verified(2.0) == right
+    oracle = course.root / PYTHON
+    oracle.write_text(oracle.read_text() + ACCEPT)
+    assert verified(-1.0)
+    assert not verified(2.0)

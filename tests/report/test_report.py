@@ -55,6 +55,7 @@ NAMES = {
     evidence.CountersEvidence: "counters_evidence",
     evidence.CounterFigure: "counter_figure",
     evidence.CounterLine: "counter_line",
+    evidence.BoundedCount: "bounded_count",
     evidence.WarpAccess: "warp_access",
     evidence.LaunchResources: "launch_resources",
     evidence.ProgramEvidence: "program_evidence",

@@ -10,6 +10,7 @@ from dataclasses import replace
 from grader.checks.common.findings import describe, hint
 from grader.report.evidence import (
     BenchmarkTiming,
+    BoundedCount,
     BrokenRule,
     BuildEvidence,
     CaseResult,
@@ -260,6 +261,15 @@ COUNTED = CountersEvidence(
         counter_line(24, 2560, access="store", ratio=1.0, space="shared", least=2560),
     ),
     lines_total=4,
+)
+
+
+LAUNCHED = replace(
+    COUNTED,
+    counts=(
+        BoundedCount(name="launches", counted=26797, at_most=4),
+        BoundedCount(name="registers", counted=None, at_least=1, at_most=64),
+    ),
 )
 
 

@@ -172,7 +172,9 @@ def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
     if lead.mismatched and not lead.pattern:
         what = f"{what}, without a pattern that is known"
     where = separating_property(cases)
-    return f"{what} ({case_text(lead.name, lead.sizes)})" + (f"; {where}" if where else "")
+    return f"{what} ({case_text(lead.name, lead.sizes, lead.title)})" + (
+        f"; {where}" if where else ""
+    )
 
 
 def hidden_elsewhere(cases: int) -> list[CheckOutcome[CorrectnessEvidence]]:

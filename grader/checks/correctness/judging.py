@@ -209,6 +209,8 @@ def _result(case: Case, diagnosis: Diagnosis) -> CaseResult:
         verdict=diagnosis.verdict,
         message=diagnosis.message,
         hint=diagnosis.hint,
+        title=case.title,
+        title_shown=case.title_shown,
     )
 
 

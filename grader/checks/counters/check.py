@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from grader.assignment.counter_bounds import CountName
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
@@ -14,7 +15,7 @@ from grader.vocabulary import CheckName, Device, Language
 
 
 class CountersCheck(Check[CountersEvidence]):
-    """Counts memory accesses and compares them with the assignment's bounds."""
+    """Counts memory accesses, launches and more, and compares them with the assignment's bounds."""
 
     name = CheckName.COUNTERS
     cost = Cost.COUNTING
@@ -59,4 +60,8 @@ class CountersCheck(Check[CountersEvidence]):
         if isinstance(checked, Rejected):
             return count.not_built(checked, scoring)
         setup = context.setup(checked.built, private=False)
-        return count.check_host_counters(setup, checked.text, prepared, scoring)
+        compiled: dict[CountName, int] = {}
+        if context.built.assembled is not None:
+            used = context.built.assembled.kernels
+            compiled = {"registers": max((kernel.registers for kernel in used), default=0)}
+        return count.check_host_counters(setup, checked.text, prepared, scoring, compiled)

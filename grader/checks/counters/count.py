@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.assignment.cases import Case, CaseTemplate
-from grader.assignment.counter_bounds import FigureName, FigureUnit
+from grader.assignment.counter_bounds import CountBound, CountName, FigureName, FigureUnit
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.checks.check import CheckOutcome
@@ -30,7 +30,7 @@ from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
 from grader.checks.counters.totals import AccessCounts, read_host
 from grader.judge.session import Session
-from grader.report.evidence import CounterFigure, CountersEvidence
+from grader.report.evidence import BoundedCount, CounterFigure, CountersEvidence
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language
 
@@ -42,21 +42,24 @@ _FINISH_S = 10.0
 class CounterScoring:
     """How the figures of a submission count.
 
-    `most` are the bounds of its language; `scored` is true if they have points. With
+    `most` and `counts` are the bounds of its language; `scored` is true if they have points. With
     `graded_on_gpu`, a failure of the run on the CPU costs no points.
     """
 
     language: Language
     most: Mapping[FigureName, float] = field(default_factory=dict)
+    counts: Mapping[CountName, CountBound] = field(default_factory=dict)
     scored: bool = False
     graded_on_gpu: bool = False
 
     @classmethod
     def of(cls, kernel: Kernel, language: Language, device: Device) -> CounterScoring:
         """Return the scoring of a kernel in a language that is graded on `device`."""
+        bounds = kernel.counters
         return cls(
             language=language,
-            most=kernel.counters.of(language) if kernel.counters is not None else {},
+            most=bounds.of(language) if bounds is not None else {},
+            counts=bounds.counts_of(language) if bounds is not None else {},
             scored=CheckName.COUNTERS in kernel.points,
             graded_on_gpu=device is Device.CUDA,
         )
@@ -87,9 +90,16 @@ def _is_even(case: Case) -> bool:
 
 
 def check_host_counters(
-    setup: RunSetup, text: str, case: Prepared, scoring: CounterScoring
+    setup: RunSetup,
+    text: str,
+    case: Prepared,
+    scoring: CounterScoring,
+    compiled: Mapping[CountName, int] | None = None,
 ) -> CheckOutcome[CountersEvidence]:
-    """Run the checked host build of `setup` on one case; `text` is the rewritten source file."""
+    """Run the checked host build of `setup` on one case.
+
+    `text` is the rewritten source file; `compiled` are counts that a compiler for a GPU gave.
+    """
 
     def run() -> tuple[ToolOutcome, tuple[dict[str, Any], ...]]:
         with Session(
@@ -106,7 +116,8 @@ def check_host_counters(
     outcome, records = second_try(setup.budget, run(), run, lambda one: one[0].failure)
 
     def read() -> AccessCounts:
-        return read_host(outcome.records, records, setup.built, text)
+        counted = read_host(outcome.records, records, setup.built, text)
+        return replace(counted, counts={**counted.counts, **(compiled or {})})
 
     return judge_run(setup, case[0], outcome, scoring, HOST_TOOL, read)
 
@@ -131,7 +142,7 @@ def judge_run(
         return CheckOutcome(diagnosis=Diagnosis(Verdict.TAMPERED, messages.TAMPERED))
     signature, language = setup.assignment.signature, setup.built.language
     least = signature.read_and_written_bytes(case.sizes, language)
-    evidence = _evidence(tool, case, counted, sum(least), scoring.most)
+    evidence = _evidence(tool, case, counted, sum(least), scoring)
     evidence = replace(evidence, operations=_operations(setup.assignment, case, language))
     if counted.complete and counted.problem is not None:
         diagnosis = Diagnosis(Verdict.NOT_MEASURED, counted.problem)
@@ -151,12 +162,21 @@ def judge_run(
         return unproven(Diagnosis(Verdict.WRONG_ANSWER, lacking), scoring, evidence)
     diagnosis = Diagnosis(Verdict.ACCEPTED, messages.summary(evidence))
     broken = [figure for figure in evidence.figures if not _within_bound(figure)]
-    if broken and scoring.scored:
+    beyond = [one for one in evidence.counts if one.broken]
+    uncounted = [one.name for one in evidence.counts if one.counted is None]
+    if beyond and scoring.scored:
+        message, hint = messages.broken_count(
+            setup.built.file, beyond[0], more=len(beyond) + len(broken) - 1
+        )
+        diagnosis = Diagnosis(Verdict.TOO_SLOW, message, hint=hint)
+    elif broken and scoring.scored:
         worst = max(broken, key=lambda figure: (figure.ratio or 0) / (figure.allowed or 1))
         message, hint = messages.broken_bound(
             worst, counted.lines, scoring.language, more=len(broken) - 1
         )
         diagnosis = Diagnosis(Verdict.TOO_SLOW, message, hint=hint)
+    elif uncounted and scoring.scored:
+        diagnosis = Diagnosis(Verdict.NOT_MEASURED, messages.uncounted(uncounted))
     return CheckOutcome(diagnosis=diagnosis, evidence=evidence)
 
 
@@ -192,7 +212,7 @@ def _evidence(
     case: Case,
     counted: AccessCounts,
     least_bytes: int,
-    most: Mapping[FigureName, float],
+    scoring: CounterScoring,
 ) -> CountersEvidence:
     def figure(name: FigureName, unit: FigureUnit, measured: int, least: int) -> CounterFigure:
         ratio = round(measured / least, 4) if measured and least else None
@@ -202,7 +222,7 @@ def _evidence(
             measured=measured,
             least=least,
             ratio=ratio,
-            allowed=most.get(name),
+            allowed=scoring.most.get(name),
         )
 
     worst = sorted(counted.lines, key=lambda line: (line.least - line.transactions, line.line or 0))
@@ -221,6 +241,15 @@ def _evidence(
         warps=counted.warps,
         asked_bytes=counted.asked_bytes,
         resources=counted.resources,
+        counts=tuple(
+            BoundedCount(
+                name=name,
+                counted=counted.counts.get(name),
+                at_least=bound.least,
+                at_most=bound.most,
+            )
+            for name, bound in scoring.counts.items()
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from grader.assignment.counter_bounds import CountName
 from grader.build.compile_gate import CompiledLaunch, gpu_code
 from grader.build.occupancy import launch_resources
 from grader.checks.check import CheckOutcome
@@ -36,7 +37,7 @@ def check_triton_counters(
     setup: RunSetup, case: Prepared, scoring: CounterScoring
 ) -> CheckOutcome[CountersEvidence]:
     """Run a Triton submission on one case twice, with the compiler in between."""
-    if scoring.scored and not scoring.most:
+    if scoring.scored and not (scoring.most or scoring.counts):
         return CheckOutcome(diagnosis=Diagnosis(Verdict.ACCEPTED, messages.NO_BOUNDS))
     outcome = _run(setup, case)
     if outcome.failure is not None:
@@ -55,7 +56,8 @@ def check_triton_counters(
 
     def read() -> AccessCounts:
         counted = read_triton(outcome.records, setup.built.file)
-        return replace(counted, resources=_resources(code.launches))
+        counts = {**counted.counts, **_compiled(code.launches)}
+        return replace(counted, resources=_resources(code.launches), counts=counts)
 
     return judge_run(setup, case[0], outcome, scoring, executor_findings.TOOL, read)
 
@@ -68,6 +70,17 @@ def _resources(launches: Sequence[CompiledLaunch]) -> tuple[LaunchResources, ...
         if one.resources is not None and 0 < one.threads <= THREADS_PER_BLOCK
     ]
     return tuple(dict.fromkeys(found))
+
+
+def _compiled(launches: Sequence[CompiledLaunch]) -> dict[CountName, int]:
+    """Return the most registers and shared memory of the launches, if the compiler says both."""
+    used = [(one.shared_bytes, one.resources) for one in launches]
+    if not used or any(resources is None for _, resources in used):
+        return {}
+    return {
+        "registers": max(each.registers for _, each in used if each),
+        "shared_bytes": max(dynamic + each.shared_bytes for dynamic, each in used if each),
+    }
 
 
 def _run(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolOutcome:

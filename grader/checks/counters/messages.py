@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from grader.assignment.counter_bounds import FigureName
+from grader.assignment.counter_bounds import CountName, FigureName
 from grader.checks.counters.totals import belongs
-from grader.report.evidence import CounterFigure, CounterLine, CountersEvidence
+from grader.report.evidence import BoundedCount, CounterFigure, CounterLine, CountersEvidence
 from grader.text.hints import hints
 from grader.vocabulary import Language
 
@@ -78,6 +78,35 @@ _SUBJECTS: dict[FigureName, str] = {
     "store_sectors": "stores take",
     "shared_wavefronts": "shared memory takes",
 }
+
+
+_COUNTED: dict[CountName, str] = {
+    "launches": "kernel launches in one call",
+    "shared_bytes": "bytes of shared memory in a block",
+    "registers": "registers of a thread",
+    "barriers": "barriers passed by a block",
+    "atomics": "requests of warps for atomic operations",
+    "global_loads": "requests of warps for loads from global memory",
+}
+
+
+def broken_count(file: str, count: BoundedCount, *, more: int) -> tuple[str, str]:
+    """Return message and hint for a count outside its bound; `more` counts the other ones."""
+    assert count.counted is not None
+    above = count.at_most is not None and count.counted > count.at_most
+    bound = f"allows at most {count.at_most}" if above else f"asks for at least {count.at_least}"
+    others = f" (and {more} more broken)" if more else ""
+    message = f"{file}: {count.counted} {_COUNTED[count.name]}, the assignment {bound}{others}"
+    return message, hints("count_above" if above else "count_below")[count.name]
+
+
+def uncounted(names: Sequence[CountName]) -> str:
+    """Return which bounds are not decided here, although all others are kept."""
+    listed = ", ".join(f"`{name}` ({_COUNTED[name]})" for name in names)
+    return (
+        f"the bound on {listed} is not decided on this machine: no compiler for the course's GPU "
+        "told it; the other bounds are kept"
+    )
 
 
 def missing_accesses(launches: int, *, read: tuple[int, int], written: tuple[int, int]) -> str:

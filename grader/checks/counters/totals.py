@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from grader.assignment.counter_bounds import FigureName
+from grader.assignment.counter_bounds import CountName, FigureName
 from grader.build.artifact import Built
 from grader.build.occupancy import resources_of
 from grader.checks.common.emulation_findings import read_emulation, untrusted_records
@@ -36,6 +36,7 @@ class AccessCounts:
     `asked_bytes` is what the threads ask of global memory, `resources` what the launches use.
     `complete` is false if records are missing, for example because the submission closed the
     report's descriptor. `problem` says why the figures are too low without the submission's fault.
+    `counts` are those that are known.
     """
 
     launches: int
@@ -45,6 +46,7 @@ class AccessCounts:
     resources: tuple[LaunchResources, ...] = ()
     complete: bool = True
     problem: str | None = None
+    counts: Mapping[CountName, int] = field(default_factory=dict)
 
     def sums(self, figure: FigureName) -> tuple[int, int]:
         """Return what the accesses of a figure cost, and the least possible; traffic in sectors."""
@@ -116,6 +118,12 @@ def read_host(
         resources=() if built.assembled is None else resources_of(built.assembled, launches),
         complete=summaries == (1, 1),
         problem=problem,
+        counts={
+            **_requests(lines),
+            "launches": sum(kernel.launches for kernel in report.kernels),
+            "barriers": max((kernel.barriers for kernel in report.kernels), default=0),
+            "shared_bytes": max((kernel.shared_bytes for kernel in report.kernels), default=0),
+        },
     )
 
 
@@ -125,6 +133,16 @@ def _threads(block: tuple[int, int, int]) -> int:
     if not 0 < threads <= THREADS_PER_BLOCK:
         raise ValueError(f"blocks of {block!r}")
     return threads
+
+
+def _requests(lines: Sequence[CounterLine]) -> dict[CountName, int]:
+    """Return how many requests warps make for loads from global memory, and atomic ones."""
+    return {
+        "atomics": sum(line.requests for line in lines if line.access == "atomic"),
+        "global_loads": sum(
+            line.requests for line in lines if (line.space, line.access) == ("global", "load")
+        ),
+    }
 
 
 def _summaries(records: Sequence[Mapping[str, Any]]) -> int:
@@ -143,7 +161,10 @@ def _check_records(records: Sequence[Mapping[str, Any]]) -> None:
             case "summary":
                 _check_numbers(record, "accesses", "launches")
             case "kernel":
-                _check_numbers(record, "launches", "blocks", "counted_blocks", "dynamic_shared")
+                _check_numbers(
+                    record, "launches", "blocks", "counted_blocks", "dynamic_shared", "barriers",
+                    "shared_bytes",
+                )  # fmt: skip
                 keys = ("record", "kernel")
             case "access":
                 _check_access(record)
@@ -257,6 +278,7 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
         warps=_worst_warps(warps),
         asked_bytes=asked_bytes,
         problem=problem,
+        counts={**_requests(lines), "launches": launches},
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from grader.assignment.cases import Case
+from grader.assignment.libraries import allowed_libraries
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis
@@ -48,14 +49,16 @@ def check_rules(
     """
     arrays = setup.assignment.signature.arrays
     on_device = all(array.memory is Memory.DEVICE for array in arrays)
-    flags = [*suspicious_text(text, all_on_device=on_device), *setup.built.flags]
+    allowed = allowed_libraries(setup.assignment, setup.built.file) or frozenset()
+    words = suspicious_text(text, all_on_device=on_device, allowed=allowed)
+    flags = [*words, *setup.built.flags]
     if host_wrote:
         broken = BrokenRule(rule="own_kernel", message=NOT_OWN)
         evidence = RulesEvidence(broken=(broken,), flags=tuple(flags))
     elif setup.built.language is Language.TRITON:
         evidence = _without_launches(setup, cases, data, flags)
     else:
-        evidence = _linked(setup, flags, host_work)
+        evidence = _linked(setup, flags, host_work, allowed)
     if evidence.broken:
         first = evidence.broken[0]
         named = f" ({', '.join(first.names)})" if first.names else ""
@@ -73,10 +76,14 @@ def check_rules(
     )
 
 
-def _linked(setup: RunSetup, flags: list[str], host_work: BrokenRule | None) -> RulesEvidence:
+def _linked(
+    setup: RunSetup, flags: list[str], host_work: BrokenRule | None, allowed: frozenset[str]
+) -> RulesEvidence:
     broken: tuple[BrokenRule, ...] = ()
     try:
-        broken = broken_rules(setup.built.path, on_gpu=setup.built.device is Device.CUDA)
+        broken = broken_rules(
+            setup.built.path, on_gpu=setup.built.device is Device.CUDA, allowed=allowed
+        )
     except (OSError, ValueError) as error:
         flags.append(f"the symbols of the library could not be read: {error}")
     if host_work is not None:

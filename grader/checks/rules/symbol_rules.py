@@ -7,8 +7,8 @@ text: they ignore comments, and names that macros paste together do not escape t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.build.elf import Symbols, read_symbols
@@ -30,6 +30,14 @@ class _Rule:
     contains: Sequence[str] = ()
     cpu_only: bool = False
 
+    def without(self, allowed: Collection[str]) -> _Rule:
+        """Return the rule without the symbols of these libraries."""
+        return replace(
+            self,
+            begins=[one for one in self.begins if one not in allowed],
+            contains=[one for one in self.contains if not any(name in one for name in allowed)],
+        )
+
     def matches(self, name: str) -> bool:
         return (
             name in self.whole
@@ -43,15 +51,19 @@ _RULES = tuple(_Rule(**rule) for rule in _DATA["rule"])
 _PASTES = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*##", re.MULTILINE)
 
 
-def broken_rules(library: Path, *, on_gpu: bool) -> tuple[BrokenRule, ...]:
+def broken_rules(
+    library: Path, *, on_gpu: bool, allowed: Collection[str] = ()
+) -> tuple[BrokenRule, ...]:
     """Return the rules that a library's symbols break; `on_gpu` is true if nvcc built it.
+
+    The libraries `allowed` may be used, by their names in a spec.
 
     Raises ValueError or OSError if the symbols cannot be read.
     """
     symbols = read_symbols(library)
     return tuple(
         BrokenRule(rule=rule.rule, message=rule.message, names=names[:_SHOWN])
-        for rule in _RULES
+        for rule in (one.without(allowed) for one in _RULES)
         if not (on_gpu and rule.cpu_only) and (names := _named(rule, symbols))
     )
 
@@ -65,13 +77,18 @@ def _named(rule: _Rule, symbols: Symbols) -> tuple[str, ...]:
 
 
 def suspicious_text(
-    text: str, *, all_on_device: bool = False, program: bool = False
+    text: str,
+    *,
+    all_on_device: bool = False,
+    program: bool = False,
+    allowed: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Return flags for staff about suspicious words in a source file; they prove nothing.
 
+    The names of the libraries `allowed` are not suspicious.
     `program` is true for the student's own program, which may copy results to the host.
     """
-    words: list[str] = list(_DATA["suspicious"])
+    words = [word for word in _DATA["suspicious"] if word.removesuffix("::") not in allowed]
     words += _DATA["copies_to_host"] if all_on_device else ()
     words += _DATA["suspicious_in_program"] if program else ()
     flags = [f"the source contains `{word}`" for word in words if word in text]

@@ -11,15 +11,22 @@ from grader.commands.output import write_text
 from grader.errors import GraderError
 from grader.formats.output_format import OutputFormat, terminal_text
 from grader.formats.registry import GITHUB
+from grader.formats.student_view import revealed
 from grader.formats.terminal import print_report
 from grader.report.reader import read_report
+from grader.vocabulary import Visibility
 
 
-def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> None:
+def show_again(
+    file: Path,
+    form: OutputFormat | None,
+    output: Path | None,
+    shown: frozenset[Visibility] = frozenset(),
+) -> None:
     """Write a report.json in another format (None: terminal) to `output` (None: stdout).
 
-    Raises UsageError if it is not a report, GraderError if the format cannot express a
-    missing score or the result cannot be stored.
+    Students also see the cases of the visibilities `shown`. Raises UsageError if it is not a
+    report, GraderError if the format cannot express a missing score or the result cannot be stored.
     """
     report = read_report(file)
     if form is None:
@@ -28,6 +35,7 @@ def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> No
         else:
             write_result(output, terminal_text(report, staff=True))
         return
+    report = revealed(report, shown)
     text = form.file(report)
     if text is None:
         raise GraderError(

@@ -1,9 +1,12 @@
-"""Gradescope's submission_metadata.json: the times of this and of earlier submissions.
+"""Gradescope's submission_metadata.json: due dates, and the times of this and earlier submissions.
 
 The rate limit counts the earlier submissions in a window that ends when this one was
 made, not now: a regrade gives the same answer. Submissions whose grading failed
 without the student's fault do not count. Refused ones do not count either: their times
 come back in the results' `extra_data`.
+
+A regrade after the due date shows the cases that students see from then on. Gradescope says nothing
+about the publication of grades: the course says it with `--show`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from grader.assignment.late import LateRule
 from grader.errors import UsageError
+from grader.vocabulary import Visibility
 
 DEFAULT_PATH = Path("/autograder/submission_metadata.json")
 _EXTRA_KEY = "grade"  # of the grader's part of extra_data
@@ -38,7 +43,10 @@ class EarlierSubmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Gradescope's data on a submission; `earlier` is sorted by time."""
+    """Gradescope's data on a submission; `earlier` is sorted by time.
+
+    The dates are those of its author, or of the author in a group who has most time.
+    """
 
     created_at: datetime
     due: datetime | None
@@ -78,14 +86,29 @@ def read_metadata(path: Path) -> Metadata:
     created_at = _time(data.get("created_at"))
     if created_at is None:
         raise UsageError(f"{path}: `created_at` is not a time with a time zone")
-    assignment = data.get("assignment")
-    dates = assignment if isinstance(assignment, dict) else {}
     return Metadata(
         created_at=created_at,
-        due=_time(dates.get("due_date")),
-        late_due=_time(dates.get("late_due_date")),
+        due=_latest(data, "due_date"),
+        late_due=_latest(data, "late_due_date"),
         earlier=tuple(sorted(_earlier(data, path), key=lambda submission: submission.at)),
     )
+
+
+def _latest(data: Mapping[str, Any], key: str) -> datetime | None:
+    """Return the latest of a date of the assignment and of its authors' extensions."""
+    users = data.get("users")
+    owners = [data, *(users if isinstance(users, list) else ())]
+    tables = [owner.get("assignment") for owner in owners if isinstance(owner, dict)]
+    times = [_time(table.get(key)) for table in tables if isinstance(table, dict)]
+    return max((time for time in times if time is not None), default=None)
+
+
+def shown(metadata: Metadata | None, now: datetime) -> frozenset[Visibility]:
+    """Return what students see besides visible cases: others once nobody may hand in any more."""
+    if metadata is None or metadata.due is None:
+        return frozenset()
+    closed = max(metadata.due, metadata.late_due or metadata.due)
+    return frozenset({Visibility.AFTER_DUE_DATE} if now > closed else ())
 
 
 def _earlier(data: Mapping[str, Any], path: Path) -> Iterator[EarlierSubmission]:
@@ -189,15 +212,33 @@ def _extra_data(refused: Iterable[datetime]) -> dict[str, Any]:
     return {_EXTRA_KEY: {_REFUSED: listed}}
 
 
-def notes(metadata: Metadata | None) -> tuple[str, ...]:
+def share_lost(metadata: Metadata | None, rule: LateRule | None) -> float:
+    """Return the share of the points that a late submission loses by the assignment's rule."""
+    late = _late(metadata)
+    return rule.share_lost(late) if rule is not None and late is not None else 0.0
+
+
+def notes(metadata: Metadata | None, rule: LateRule | None = None) -> tuple[str, ...]:
     """Return a sentence for the student if the submission is late."""
-    if metadata is None or metadata.due is None or metadata.created_at <= metadata.due:
+    late = _late(metadata)
+    if metadata is None or late is None:
         return ()
-    late_h = (metadata.created_at - metadata.due).total_seconds() / 3600
-    words = f"Handed in {late_h:.1f} hours after the due date"
+    words = f"Handed in {late.total_seconds() / 3600:.1f} hours after the due date"
     if metadata.late_due is not None and metadata.created_at > metadata.late_due:
         words += ", and after the late due date"
+    if rule is not None and (lost := rule.share_lost(late)):
+        words += (
+            f": {100 * lost:.3g} % of the points below are taken off the whole score, "
+            f"{100 * rule.lose:.3g} % for each {rule.period_h:g} hours that have begun"
+        )
     return (f"{words}.",)
+
+
+def _late(metadata: Metadata | None) -> timedelta | None:
+    """Return by how much a submission is late; None if it is not."""
+    if metadata is None or metadata.due is None or metadata.created_at <= metadata.due:
+        return None
+    return metadata.created_at - metadata.due
 
 
 def _writable(results: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import os
 import secrets
 import time
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 from rich.console import Console
@@ -32,6 +33,7 @@ from grader.commands.ci.delivery import print_safely, write_result
 from grader.errors import GraderError, UsageError
 from grader.formats.output_format import Extras, OutputFormat
 from grader.formats.registry import GRADESCOPE
+from grader.formats.student_view import revealed
 from grader.grading.environment import describe
 from grader.grading.identity import identity
 from grader.grading.partial import is_unfinished, out_of_time
@@ -45,7 +47,7 @@ from grader.sandbox.level import Level, require
 from grader.sandbox.probe import isolation, with_hidden
 from grader.submission.reader import ELSEWHERE, Submission, own_folder, read_submission
 from grader.system.signals import OutOfTime, deadline
-from grader.vocabulary import Device
+from grader.vocabulary import Device, Visibility
 
 _SEED_BITS = 53  # JSON readers keep 53 bits of a number
 
@@ -67,6 +69,7 @@ class Request:
     limit: metadata.RateLimit | None
     cluster: str | None = None
     cluster_tls: Path | None = None
+    shown: frozenset[Visibility] = frozenset()
 
     @property
     def most_s(self) -> float | None:
@@ -109,15 +112,20 @@ def _run(request: Request) -> None:
     submission = replace(submission, shown_as=_shown_as(request.source))
     extras = Extras(
         folder=_folder(request.source, assignment),
-        notes=metadata.notes(about),
+        notes=metadata.notes(about, assignment.late),
         extra=metadata.extra_data(about),
+        share_lost=metadata.share_lost(about, assignment.late),
     )
     seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
+    request = replace(
+        request, shown=request.shown | metadata.shown(about, datetime.now(timezone.utc))
+    )
     report = _within_budget(request, assignment, submission, extras, seed)
-    text = request.format.file(report, extras)
+    for_students = revealed(report, request.shown)
+    text = request.format.file(for_students, extras)
     if request.report_path is not None:
         write_report(report, request.report_path)
-    printed = request.format.log(report, extras)
+    printed = request.format.log(for_students, extras)
     if request.format.log_is_for_staff:
         printed += f"\nHidden cases were drawn with --seed {seed}.\n"
         if note := report.environment.get(NOTE):
@@ -210,7 +218,7 @@ def _progress(form: OutputFormat) -> contextlib.AbstractContextManager[Progress]
 
 
 def _write_partial(request: Request, extras: Extras, report: Report) -> None:
-    text = request.format.file(report, extras)
+    text = request.format.file(revealed(report, request.shown), extras)
     if text is None:
         _discard(request.output)  # do not publish a partial score after a grader error
     else:

@@ -31,11 +31,14 @@ STUDENT_FOLDER = "gpu-assignments"
 BUDGETS_S = {"gradescope": 540, "prairielearn": 270, "autolab": 270, "github": 1200}
 _UUIDS = uuid.UUID("6f3a4b7e-52c6-4f4f-9a39-0b0d8f9d6f10")
 
-Target = Callable[[Sequence[Assignment], Path], Iterator[Entry]]
+# The assignments, the repository, and the word of `--show` ("" for none).
+Target = Callable[[Sequence[Assignment], Path, str], Iterator[Entry]]
 
 
-def entries_of(target: str, assignments: Sequence[Assignment], repository: Path) -> list[Entry]:
-    """Return the files of an archive.
+def entries_of(
+    target: str, assignments: Sequence[Assignment], repository: Path, show: str = ""
+) -> list[Entry]:
+    """Return the files of an archive; `show` is the word of `--show`, "" for none.
 
     Raises UsageError if the target takes only one assignment and there are more,
     GraderError if a file would have a line of a solution.
@@ -44,50 +47,57 @@ def entries_of(target: str, assignments: Sequence[Assignment], repository: Path)
         names = ", ".join(assignment.name for assignment in assignments)
         raise UsageError(
             f"an archive for {target} is for one assignment, not for {len(assignments)} ({names})",
-            tip=f"name one: grade release {target} {assignments[0].name} --output FILE",
+            tip=f"name one: grade release {target} {assignments[0].name} --output FILE; or make an "
+            f"archive of each: grade release {target} --all --output-dir DIR",
         )
-    entries = list(TARGETS[target](assignments, repository))
+    entries = list(TARGETS[target](assignments, repository, show))
     refuse_solutions(entries, assignments, repository)
     return entries
 
 
-def student(assignments: Sequence[Assignment], repository: Path) -> Iterator[Entry]:
+def student(assignments: Sequence[Assignment], repository: Path, _: str) -> Iterator[Entry]:
     """A folder that a student unpacks: stubs, visible cases, handouts, the grader."""
     yield from below(STUDENT_FOLDER, _for_students("student", assignments, repository))
 
 
-def github(assignments: Sequence[Assignment], repository: Path) -> Iterator[Entry]:
+def github(assignments: Sequence[Assignment], repository: Path, _: str) -> Iterator[Entry]:
     """A template repository for GitHub Classroom: the student's files and a workflow."""
     yield from _for_students("github", assignments, repository)
 
 
-def gradescope(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
+def gradescope(assignments: Sequence[Assignment], _: Path, show: str) -> Iterator[Entry]:
     """The zip that Gradescope unpacks at /autograder/source."""
     assignment = assignments[0]
     yield from _first_of_each_path(
-        written_files("gradescope", _words("gradescope", assignment)),
+        written_files("gradescope", _words("gradescope", assignment, show)),
         image_files(),
         grader_files(),
         graded_files(assignment),
     )
 
 
-def prairielearn(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
-    """Folders of a course: the question, and the grader in serverFilesCourse; and the image."""
+def prairielearn(assignments: Sequence[Assignment], _: Path, show: str) -> Iterator[Entry]:
+    """Folders of a course: the question, and the grader in serverFilesCourse; and the image.
+
+    Archives of several assignments share files only where these are equal.
+    """
     assignment = assignments[0]
     question, server = f"questions/{assignment.name}", "serverFilesCourse/gpu-grade"
-    folders = {"run.sh": f"{server}/", "question.html": f"{question}/", "info.json": f"{question}/"}
-    for entry in written_files("prairielearn", _words("prairielearn", assignment)):
-        yield replace(entry, path=folders.get(entry.path, "") + entry.path)
+    paths = {
+        "run.sh": f"{server}/{assignment.name}.sh",
+        **{name: f"{question}/{name}" for name in ("question.html", "info.json")},
+    }
+    for entry in written_files("prairielearn", _words("prairielearn", assignment, show)):
+        yield replace(entry, path=paths.get(entry.path, entry.path))
     yield from below(server, (*grader_files(), *graded_files(assignment)))
     yield from image_files()
 
 
-def autolab(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
+def autolab(assignments: Sequence[Assignment], _: Path, show: str) -> Iterator[Entry]:
     """The lab's autograde-Makefile and autograde.tar, and the image."""
     assignment = assignments[0]
     inner = [*grader_files(), *graded_files(assignment)]
-    for entry in written_files("autolab", _words("autolab", assignment)):
+    for entry in written_files("autolab", _words("autolab", assignment, show)):
         if entry.path == "run.sh":
             inner.append(entry)
         else:
@@ -109,7 +119,7 @@ def _for_students(
     target: str, assignments: Sequence[Assignment], repository: Path
 ) -> Iterator[Entry]:
     yield from _first_of_each_path(
-        written_files(target, _words(target, *assignments)),
+        written_files(target, _words(target, assignments[0], every=assignments)),
         written_files("editor", {}),
         grader_files(),
         students_pages(),
@@ -128,10 +138,12 @@ def _first_of_each_path(*sources: Iterable[Entry]) -> Iterable[Entry]:
     return entries.values()
 
 
-def _words(target: str, *assignments: Assignment) -> dict[str, str]:
+def _words(
+    target: str, first: Assignment, show: str = "", every: Sequence[Assignment] = ()
+) -> dict[str, str]:
+    assignments = every or (first,)
     files = [path for a in assignments for part in a.parts for path in part.files.values()]
     listed = "\n".join(f"* `{a.name}`: {a.title}" for a in assignments)
-    first = assignments[0]
     return {
         "NAME": first.name,
         "TITLE": first.title,
@@ -139,6 +151,7 @@ def _words(target: str, *assignments: Assignment) -> dict[str, str]:
         "UUID": str(uuid.uuid5(_UUIDS, first.name)),  # the same in every release
         "POINTS": f"{first.max_score:g}",
         "BUDGET": str(BUDGETS_S.get(target, 0)),
+        "SHOW": f" \\\n    --show {show}" if show else "",
         "FILES": ", ".join(files),
         "ASSIGNMENTS": listed,
     }

@@ -88,9 +88,14 @@ class Draft:
 
         They are the element's old value if it is read, one element of each `in` array (at
         the same index, modulo the array's length), and each scalar that is no extent. So
-        every argument matters.
+        every argument matters. Without an array to read, the index modulo 7 is a summand too.
         """
         return *([output] if output.role.read else []), *self.inputs, *self.others
+
+    @property
+    def adds_index(self) -> bool:
+        """True if no array is read: the placeholder's elements differ by their index."""
+        return not any(array.role.read for array in self.signature.arrays)
 
     def sum_type(self, output: Argument) -> ElementType:
         """Return the type of the sum; integer sums count positive floats."""
@@ -244,9 +249,7 @@ def _problems(signature: Signature) -> Iterator[str]:
         yield "the function needs arguments"
     if not signature.outputs:
         yield "there is no output: one array needs the role `out`"
-    if not any(array.role.read for array in signature.arrays):
-        yield "there is no input: one array needs the role `in`, or `inout`"
-    elif {array.role for array in signature.arrays} == {Role.INOUT, Role.OUT}:
+    if {array.role for array in signature.arrays} == {Role.INOUT, Role.OUT}:
         # Threads that write the `inout` would race with threads that read it for the `out`.
         yield (
             "a skeleton cannot compute an `out` from an `inout` alone: leave out the `out`, or add "

@@ -262,6 +262,12 @@ def benchmarks(assignment: Assignment, _: Path) -> Findings:
     if not assignment.benchmarks:
         yield State.WARNING, "there are no [[benchmarks]]: speed is not measured"
         return
+    if not any(array.role.read for array in assignment.signature.arrays):
+        yield (
+            State.WARNING,
+            "the kernel reads no array, so every timed call has the same result: a submission "
+            "could keep that of an earlier call",
+        )
     for language in assignment.languages:
         if not any(language in benchmark.languages for benchmark in assignment.benchmarks):
             yield State.DIFFERS, f"no benchmark for {language.phrase}"

@@ -70,6 +70,11 @@ class OracleCases:
     def __iter__(self) -> Iterator[OracleCase]:
         return iter(self._cases)
 
+    @property
+    def reads_arrays(self) -> bool:
+        """True if a kernel reads an array: without one, a case is the same for every seed."""
+        return any(array.role.read for array in self.assignment.signature.arrays)
+
     def outputs(self, case: OracleCase) -> Iterator[Output]:
         """Yield each output of a case."""
         wanted = case.data.expected

@@ -79,6 +79,8 @@ class KernelCounters:
     minimum to move) are for all blocks; `lines` are for `counted_blocks` of the `blocks`.
     `grid` and `block` are those of the last launch, `dynamic_shared` the most bytes of shared
     memory that a launch asks for. If `truncated`, a thread's log overflowed: `lines` are too low.
+    A block has passed at most `barriers` barriers and has `shared_bytes` of shared memory, at most
+    of any launch.
     """
 
     kernel: str
@@ -93,6 +95,8 @@ class KernelCounters:
     counted_blocks: int
     truncated: bool
     lines: tuple[LineCounters, ...]
+    barriers: int = 0
+    shared_bytes: int = 0
 
     def total(self, field: str, *, space: str, operation: str) -> int:
         """Return the sum of a counter over lines, in the counted blocks."""
@@ -175,6 +179,8 @@ def read_counters(
                 counted_blocks=record["counted_blocks"],
                 truncated=record["truncated"],
                 lines=tuple(lines),
+                barriers=record.get("barriers", 0),
+                shared_bytes=record.get("shared_bytes", 0),
             )
         )
     return tuple(sorted(kernels, key=lambda k: k.kernel))

@@ -348,7 +348,8 @@ def _cases(view: CheckView, evidence: CorrectnessEvidence) -> None:
 
 def _case_name(case: CaseResult) -> str:
     sizes = ", ".join(f"{name}={value}" for name, value in case.sizes.items())
-    return case.name if not sizes or sizes == case.name else f"{case.name} ({sizes})"
+    name = case.name if not sizes or sizes == case.name else f"{case.name} ({sizes})"
+    return f"{case.title}: {name}" if case.title else name
 
 
 def _case_text(case: CaseResult) -> str:

@@ -20,7 +20,7 @@ extern "C" void turn(const float* input, float* output, int rows, int cols)
     turn_kernel<<<grid, block>>>(input, output, rows, cols);
     const char* good =
         "{\"record\":\"kernel\",\"kernel\":\"turn_kernel\",\"launches\":1,\"grid\":[8,8,1],\"block\":[32,8,1],\"dynamic_shared\":0,"
-        "\"accesses\":118784,\"read_bytes\":237568,\"written_bytes\":237568,\"blocks\":64,\"counted_blocks\":64,"
+        "\"accesses\":118784,\"read_bytes\":237568,\"written_bytes\":237568,\"blocks\":64,\"counted_blocks\":64,\"barriers\":1,\"shared_bytes\":4224,"
         "\"truncated\":false}\n"
         "{\"record\":\"access\",\"kernel\":\"turn_kernel\",\"pc\":1,\"space\":\"global\",\"operation\":\"load\","
         "\"access_bytes\":4,\"requests\":1856,\"lanes\":59392,\"bytes\":237568,\"sectors\":7424,\"ideal_sectors\":7424}\n"

@@ -123,3 +123,13 @@ def test_the_worst_request_of_a_line_is_kept_with_its_lanes(
     assert (column.transactions, column.ideal) == (32, 1)
     assert len({lane // 4 % 32 for lane in column.lanes if lane is not None}) == 1
     assert worst("transpose_padded", "shared", "load").transactions == 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "barriers", "shared_bytes"),
+    [("transpose_naive", 0, 0), ("transpose_tile", 1, 4096), ("transpose_padded", 1, 4224)],
+)
+def test_barriers_and_shared_memory_of_a_block(
+    counted: dict[str, KernelCounters], kernel: str, barriers: int, shared_bytes: int
+) -> None:
+    assert (counted[kernel].barriers, counted[kernel].shared_bytes) == (barriers, shared_bytes)

@@ -29,6 +29,7 @@ uint32_t dynamic_placed_in = 0;  // launch number
 uint64_t accesses_before = 0;  // of the launch, before the present countdown
 int64_t countdown_start = 0;
 uint64_t counted_blocks = 0;
+uint64_t intervals = 0, most_intervals = 0;  // of the running block, and of a block of the launch: barriers + 1
 uint64_t all_accesses = 0, launches = 0, copied_bytes = 0, host_read_bytes = 0, host_wrote_bytes = 0;
 
 // The caller: the program itself, or a judge that calls twice.
@@ -88,6 +89,7 @@ void launch_begins(Worker& w) {
     restart_countdown();
     counted_blocks = 0;
     ++launches;
+    most_intervals = 0;
     ordering::launch_begins();
     if (settings.writers) writers::launch_begins(state.epoch);
 }
@@ -97,6 +99,7 @@ void block_begins(uint64_t number) {
     state.stacks_base = worker->fibers.base();
     state.stacks_bytes = worker->fibers.reserved();
     state.block_first = ++state.epoch;
+    intervals = 0;
     ordering::block_begins(state.epoch);
     if (settings.writers) writers::block_begins(state.epoch, number);
     state.log = !state.interleaved && counters::wants_block(number);
@@ -112,6 +115,7 @@ void entered(const Thread& thread) {
 
 void interval_ends() {
     resolve_pending();
+    ++intervals;
     if (state.log) counters::interval_ends(launch_state.threads, state.shared_base);
     if (settings.writers) writers::interval_ends(state.epoch);
     ++state.epoch;
@@ -120,13 +124,16 @@ void interval_ends() {
 
 void block_ends() {
     interval_ends();
+    most_intervals = std::max(most_intervals, intervals);
     state.active = false;
 }
 
 void launch_ends() {
     restart_countdown();
     all_accesses += accesses_before;
-    counters::launch_ends({accesses_before, state.read_words * 4, state.written_words * 4, launch_state.blocks, counted_blocks});
+    counters::launch_ends({accesses_before, state.read_words * 4, state.written_words * 4, launch_state.blocks,
+                           counted_blocks, most_intervals ? most_intervals - 1 : 0,
+                           launch_state.static_shared + launch_state.dynamic_shared});
 }
 
 void fence(bool wide) {

@@ -269,6 +269,8 @@ void launch_ends(const LaunchTotals& totals) {
     k.sum.written_bytes += totals.written_bytes;
     k.sum.blocks += totals.blocks;
     k.sum.counted_blocks += totals.counted_blocks;
+    k.sum.barriers = std::max(k.sum.barriers, totals.barriers);
+    k.sum.shared_bytes = std::max(k.sum.shared_bytes, totals.shared_bytes);
     for (const Row& row : rows) {
         unsigned kind = unsigned(row.bytes) << 3 | unsigned(row.write) << 2 | unsigned(row.shared) << 1 | row.atomic;
         auto [place, fresh] = report_rows.try_emplace({launch_state.name, row.pc, kind}, row);
@@ -300,6 +302,7 @@ void write() {
         line.number("accesses", k.sum.accesses).number("read_bytes", k.sum.read_bytes);
         line.number("written_bytes", k.sum.written_bytes);
         line.number("blocks", k.sum.blocks).number("counted_blocks", k.sum.counted_blocks);
+        line.number("barriers", k.sum.barriers).number("shared_bytes", k.sum.shared_bytes);
         line.truth("truncated", k.truncated).write();
     }
     for (const auto& [key, row] : report_rows) write_row(std::get<0>(key), row);

@@ -36,6 +36,8 @@ struct LaunchTotals {
     uint64_t read_bytes;    // distinct bytes read from global memory: the minimum to move
     uint64_t written_bytes;
     uint64_t blocks, counted_blocks;
+    uint64_t barriers;      // most that a block has passed
+    uint64_t shared_bytes;  // of a block, static and dynamic
 };
 void launch_ends(const LaunchTotals& totals);
 bool wants_block(uint64_t number);

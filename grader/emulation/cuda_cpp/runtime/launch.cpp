@@ -33,7 +33,6 @@ constexpr size_t kSharedGap = 4096;  // after each variable, to catch overruns
 int last_error, sticky_error;
 int last_launch_error;
 size_t placed_end;        // of the running launch: next free offset
-size_t static_shared;     // sum of the static variables so far
 std::recursive_mutex launch_lock;
 std::mutex place_lock;
 
@@ -181,7 +180,7 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     std::lock_guard<std::recursive_mutex> guard(launch_lock);
     finish_copies();
     const uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    const LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc};
+    const LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc, 0};
     last_launch_error = sticky_error ? sticky_error : launch_limits::error(wanted);
     if (last_launch_error) {
         set_error(last_launch_error, false);
@@ -199,8 +198,8 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     launch_state.parameter_bytes = parameter_bytes;
     launch_state.body = body;
     placed_end = kSharedGap + round_up(shared_bytes, 128) + kSharedGap;
-    static_shared = 0;
     run_launch();
+    for (const Kept& k : kept()) launch_state.static_shared += k.site->bytes;
     checker::launch_ends();
     // Too much shared memory is noticed inside the kernel, but a GPU refuses the launch.
     if (launch_state.abandoned == cudaErrorInvalidValue) last_launch_error = cudaErrorInvalidValue;
@@ -216,9 +215,10 @@ void* grader_place_shared(SharedSite* site) {
         std::lock_guard<std::mutex> guard(place_lock);
         placed = __atomic_load_n(&site->placed, __ATOMIC_RELAXED);
         if ((placed >> 32) == grader_launch_number) return 0;
-        static_shared += site->bytes;
+        launch_state.static_shared += site->bytes;
         size_t end = placed_end + round_up(site->bytes, 128) + kSharedGap;
-        if (static_shared > launch_limits::static_shared(launch_state) || end > kept_begin) return static_shared;
+        const size_t reached = launch_state.static_shared;
+        if (reached > launch_limits::static_shared(launch_state) || end > kept_begin) return reached;
         placed = static_cast<unsigned long long>(grader_launch_number) << 32 | placed_end;
         checker::shared_placed(*site, placed_end);
         placed_end = end;

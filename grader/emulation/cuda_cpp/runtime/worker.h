@@ -64,6 +64,7 @@ struct LaunchState {
     int abandoned;          // a cudaError_t; blocks that have not started are dropped
     uint64_t next_block;    // taken with an atomic increment
     uintptr_t pc;           // of the launch
+    size_t static_shared;   // bytes of the shared variables that its blocks have reached
 };
 
 enum class Schedule : uint8_t { forward, reverse, random, interleaved };

@@ -11,4 +11,4 @@ exec "$PYTHON" -m grader ci @NAME@ \
     --from "$HANDIN" \
     --format autolab \
     --output "$PWD/result.txt" \
-    --budget @BUDGET@
+    --budget @BUDGET@@SHOW@

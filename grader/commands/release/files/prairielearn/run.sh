@@ -12,4 +12,4 @@ exec "$PYTHON" -m grader ci @NAME@ \
     --from "$GRADE/student" \
     --format prairielearn \
     --output "$GRADE/results/results.json" \
-    --budget @BUDGET@
+    --budget @BUDGET@@SHOW@
