@@ -53,7 +53,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseTemplate:
-    """A `[[cases]]` table with one value or range for every size."""
+    """A `[[cases]]` table with one value or range for every size.
+
+    With a `weight`, all cases of this title earn points together, as many as that number of cases.
+    """
 
     sizes: Mapping[str, int | float | Range]
     values: str = DEFAULT_VALUES
@@ -62,6 +65,7 @@ class CaseTemplate:
     tolerances: Tolerances = field(default_factory=dict)
     title: str = ""
     title_shown: bool = True
+    weight: int | None = None
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)

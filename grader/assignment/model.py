@@ -120,7 +120,8 @@ class Assignment:
 
     `program` is the student's main.cu, graded like a kernel with a single check;
     None if the assignment asks for no program. `hidden_elsewhere` is the number of hidden cases
-    that this copy of the spec leaves out: the course's own grader has them. `tolerances` hold for
+    that this copy of the spec leaves out: the course's own grader has them, and they count for as
+    many visible cases as `hidden_weight`. `tolerances` hold for
     outputs without an entry in `output_tolerances`. A platform that knows the due date applies the
     rule `late`.
     """
@@ -137,6 +138,7 @@ class Assignment:
     benchmarks: tuple[Benchmark, ...] = ()
     program: Kernel | None = None
     hidden_elsewhere: int = 0
+    hidden_weight: int = 0
     late: LateRule | None = None
 
     @property
@@ -144,6 +146,19 @@ class Assignment:
         """The number of cases whose sizes and values a student does not see."""
         here = sum(case.visibility is not Visibility.VISIBLE for case in self.cases)
         return here + self.hidden_elsewhere
+
+    @property
+    def weights(self) -> Mapping[str, int]:
+        """The weights of the groups of cases, by title."""
+        return {case.title: case.weight for case in self.cases if case.weight is not None}
+
+    @property
+    def weight_of_hidden(self) -> int:
+        """How many visible cases those count for whose sizes and values a student does not see."""
+        unseen = [case for case in self.cases if case.visibility is not Visibility.VISIBLE]
+        groups = {case.title: case.weight for case in unseen if case.weight is not None}
+        alone = sum(case.weight is None for case in unseen)
+        return alone + sum(groups.values()) + self.hidden_weight
 
     @property
     def parts(self) -> tuple[Kernel, ...]:

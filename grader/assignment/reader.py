@@ -147,6 +147,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
         program=_program(data["program"]) if "program" in data else None,
         hidden_elsewhere=data.get("hidden_cases", 0),
+        hidden_weight=data.get("hidden_weight", data.get("hidden_cases", 0)),
         late=LateRule.of(data["late"]) if "late" in data else None,
     )
 
@@ -252,6 +253,7 @@ def _templates(
             exact=data.get("exact", False),
             tolerances=own,
             title=data.get("name", ""),
+            weight=data.get("weight"),
             title_shown=visibility is Visibility.VISIBLE or not hides_name,
             visibility=visibility,
             devices=frozenset(map(Device, data.get("devices", Device))),

@@ -32,6 +32,7 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
             "has no visible case with `memory = true`, but there are points for memory: "
             "set it in a small case",
         )
+    yield from _weight_problems(data["cases"])
     used = used_languages(data)
     served: set[str] = set()
     for index, case in enumerate(data["cases"]):
@@ -46,6 +47,18 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
         yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
+
+
+def _weight_problems(cases: list[Table]) -> Iterator[Problem]:
+    names = [case.get("name") for case in cases]
+    for index, case in enumerate(cases):
+        at: KeyPath = ("cases", index)
+        if "weight" in case and "name" not in case:
+            yield Problem((*at, "weight"), "needs a `name` of these cases, for their line: add it")
+        elif "weight" in case and names.count(case["name"]) > 1:
+            yield Problem(
+                (*at, "name"), f'is "{case["name"]}", as of other cases: a group needs its own'
+            )
 
 
 def used_languages(data: Table) -> set[str]:

@@ -18,6 +18,7 @@ from grader.assignment.catalogue import find_assignments
 from grader.assignment.counter_bounds import CountBound, CounterBounds
 from grader.assignment.reader import read_assignment
 from grader.assignment.tolerance import Tolerance
+from grader.commands.release.visible import visible_spec
 from grader.errors import SpecError
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
@@ -300,6 +301,20 @@ def test_counts_have_bounds_at_either_end(folder: Path) -> None:
         "launches": CountBound(most=2), "barriers": CountBound(least=1),
     }  # fmt: skip
     assert bounds.counts_of(Language.TRITON) == {"launches": CountBound(least=1, most=1)}
+
+
+def test_hidden_groups_count_for_their_weight_in_the_students_copy(folder: Path) -> None:
+    hidden = 'visibility = "hidden"'
+    write(folder, GOOD.replace(hidden, f'{hidden}\nname = "tall"\nweight = 5'))
+    assignment = read_assignment(folder)
+    assert assignment.weights == {"tall": 5}
+    assert (assignment.hidden_cases, assignment.weight_of_hidden) == (3, 5)
+    file = folder / "assignment.toml"
+    shown = visible_spec(file.read_text(), file, hidden=3, weight=5)
+    write(folder, shown)
+    copy = read_assignment(folder)
+    assert (copy.hidden_cases, copy.weight_of_hidden, copy.weights) == (3, 5, {})
+    assert "hidden_weight" not in visible_spec(GOOD, file, hidden=3, weight=3)
 
 
 def test_torch_is_forbidden_unless_a_kernel_allows_it(folder: Path) -> None:

@@ -194,3 +194,18 @@ def test_timed_calls_are_right_enough_by_the_same_rules(
     oracle.write_text(oracle.read_text() + ACCEPT)
     assert verified(-1.0)
     assert not verified(2.0)
+
+
+def test_a_group_of_cases_earns_its_points_alone(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course.edit(TOML, "memory = true", 'memory = true\nname = "small"\nweight = 3')
+    large = "\n[[cases]]\nsizes = { n = 500 }\n"
+    course.edit(TOML, 'visibility = "hidden"\n', f'visibility = "hidden"\n{large}')
+    body = "output.copy_(2 * input * weight + shift + (n == 500))"
+    cases(course, monkeypatch, body)
+    report = read_report(course.root / "report.json")
+    lines = {one.name: (one.score, one.max_score) for one in report.kernels[0].checks}
+    assert lines["correctness"] == (0, 4)
+    assert lines["correctness, small"] == (12, 12)
+    assert lines["correctness, hidden"] == (4, 4)

@@ -184,6 +184,24 @@ def correctness(*cases: CaseResult, output: str = "") -> list[CheckResult]:
     return check_results.check_results(KERNEL, CorrectnessCheck(), outcomes, correct=None)
 
 
+def test_groups_of_cases_earn_points_by_their_weight() -> None:
+    verified = sample_reports.correctness((
+        case(1, title="edges"), case(2, title="edges"), case(3), case(4, Verdict.WRONG_ANSWER),
+        replace(unseen(5, Verdict.WRONG_ANSWER), title="tall", title_shown=False),
+        replace(unseen(6), title="wide"), unseen(7), case(8, title="only a name"),
+    ))  # fmt: skip
+    outcomes = by_visibility(verified, {"edges": 4, "tall": 1, "wide": 2})
+    checks = check_results.check_results(KERNEL, CorrectnessCheck(), outcomes, correct=None)
+    assert [(check.name, check.max_score, check.score) for check in checks] == [
+        ("correctness", 20.45, 0.0),
+        ("correctness, edges", 27.28, 27.28),
+        ("correctness, hidden", 6.82, 6.82),
+        ("correctness, hidden, group 2", 6.81, 0.0),
+        ("correctness, hidden, wide", 13.64, 13.64),
+    ]
+    assert round(sum(check.max_score for check in checks), 2) == 75
+
+
 def test_each_visibility_has_an_entry_and_its_share() -> None:
     cases = [case(n, visibility=visibility) for visibility in Visibility for n in (1, 2)]
     checks = correctness(*cases)

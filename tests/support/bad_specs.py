@@ -834,6 +834,23 @@ BAD = [
         "is for CUDA C++, but the kernel has no .cu file",
         below=1,
     ),
+    Bad(
+        "weight-without-a-name",
+        "[33, 1] }",
+        "[33, 1] }\nweight = 2",
+        "cases[0].weight",
+        "needs a `name` of these cases",
+        below=1,
+    ),
+    Bad(
+        "weight-of-a-name-that-occurs-twice",
+        "[33, 1] }",
+        '[33, 1] }\nname = "edges"\nweight = 2',
+        "cases[0].name",
+        "as of other cases: a group needs its own",
+        below=1,
+        also=('visibility = "hidden"', 'visibility = "hidden"\nname = "edges"'),
+    ),
     # Cases.
     Bad("size-missing", "rows = [1, 7], ", "", "cases[0].sizes.rows", "is missing"),
     Bad(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,12 +54,13 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         )
         if context.device is Device.CPU and context.file.language is Language.CUDA:
             verified = _interleaved(context, verified)
-        outcomes = by_visibility(verified)
+        outcomes = by_visibility(verified, context.assignment.weights)
         # On a GPU no case is right if a kernel does not compile, or cannot be launched.
         right = any(case.verdict.earns_points for case in verified.cases)
         if right and launches and context.file.language is Language.TRITON:
             context.replace_build(compile_launches(context.built, launches))
-        outcomes += hidden_elsewhere(context.assignment.hidden_elsewhere)
+        elsewhere = context.assignment.hidden_elsewhere
+        outcomes += hidden_elsewhere(elsewhere, context.assignment.hidden_weight)
         return [replace(outcome, host_wrote=bool(host_wrote)) for outcome in outcomes]
 
 
@@ -75,13 +76,23 @@ def _interleaved(context: CheckContext, verified: CorrectnessEvidence) -> Correc
     return judge_interleaved(context.setup(checked.built), context.cases, context.data, verified)
 
 
-def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[CorrectnessEvidence]]:
-    """Return one outcome for each visibility; their points are divided by number of cases."""
+def by_visibility(
+    verified: CorrectnessEvidence, weights: Mapping[str, int] | None = None
+) -> list[CheckOutcome[CorrectnessEvidence]]:
+    """Return one outcome for each visibility, and for each group of cases with a weight.
+
+    Points are divided by the number of cases, and by the `weights` of groups, by title.
+    """
+    weights = weights or {}
+    order = list(Visibility)
+    groups: dict[tuple[int, str], list[CaseResult]] = {}
+    for case in verified.cases:
+        key = order.index(case.visibility), case.title if case.title in weights else ""
+        groups.setdefault(key, []).append(case)
     outcomes = []
-    for visibility in Visibility:
-        cases = tuple(case for case in verified.cases if case.visibility is visibility)
-        if not cases:
-            continue
+    # Of a visibility those without a group come first, then the groups in the order of the spec.
+    for place, group in sorted(groups, key=lambda key: (key[0], key[1] != "")):
+        visibility, cases = order[place], tuple(groups[place, group])
         visible = visibility is Visibility.VISIBLE
         right = sum(case.verdict.earns_points for case in cases)
         verdict = _verdict_on(cases)
@@ -103,12 +114,21 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
                     output=verified.output if visible else "",
                 ),
                 wall_s=round(sum(case.wall_s for case in cases), 3),
-                label="correctness" if visible else f"correctness, {visibility.phrase.strip()}",
-                weight=len(cases),
+                label=_line_name(cases[0], group, list(weights)),
+                weight=weights.get(group, len(cases)),
                 visibility=visibility,
             )
         )
     return outcomes
+
+
+def _line_name(case: CaseResult, group: str, groups: Sequence[str]) -> str:
+    """Return the name of the line of a case; a group whose title is hidden has a number."""
+    visible = case.visibility is Visibility.VISIBLE
+    words = ["correctness"] if visible else ["correctness", case.visibility.phrase.strip()]
+    if group:
+        words.append(group if visible or case.title_shown else f"group {groups.index(group) + 1}")
+    return ", ".join(words)
 
 
 _TELLING = 8  # wrong elements: a case with fewer has no pattern
@@ -177,8 +197,13 @@ def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
     )
 
 
-def hidden_elsewhere(cases: int) -> list[CheckOutcome[CorrectnessEvidence]]:
-    """Return the outcome of hidden cases that only the course's grader has; [] for none."""
+def hidden_elsewhere(
+    cases: int, weight: int | None = None
+) -> list[CheckOutcome[CorrectnessEvidence]]:
+    """Return the outcome of hidden cases that only the course's grader has; [] for none.
+
+    They count for as many visible cases as `weight`, or as their number.
+    """
     if not cases:
         return []
     message = f"{cases} hidden case{'s' * (cases > 1)}, graded by the course"
@@ -187,7 +212,7 @@ def hidden_elsewhere(cases: int) -> list[CheckOutcome[CorrectnessEvidence]]:
             diagnosis=Diagnosis(Verdict.NOT_MEASURED, message),
             wall_s=0.0,
             label="correctness, hidden",
-            weight=cases,
+            weight=weight or cases,
             visibility=Visibility.HIDDEN,
             elsewhere=True,
         )

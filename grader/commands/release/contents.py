@@ -83,7 +83,12 @@ def visible_files(assignment: Assignment, *, graded_again: bool) -> Iterator[Ent
     folder = f"{ASSIGNMENTS}/{assignment.name}"
     file = assignment.folder / SPEC_FILE
     hidden = assignment.hidden_cases if graded_again else 0
-    spec = visible_spec(file.read_text(encoding="utf-8-sig"), file, hidden=hidden)
+    spec = visible_spec(
+        file.read_text(encoding="utf-8-sig"),
+        file,
+        hidden=hidden,
+        weight=assignment.weight_of_hidden if graded_again else 0,
+    )
     yield Entry(f"{folder}/{SPEC_FILE}", spec.encode())
     for path in sorted(assignment.folder.iterdir()):
         if path.is_file() and (path.name in (ORACLE_FILE, STUBS_FILE) or path.suffix in _PAGES):

@@ -19,10 +19,11 @@ _COMMENT = re.compile(r"\s*#(?!:schema)")
 _SCHEMA = re.compile(r"\A#:schema [^\n]*\n")
 
 
-def visible_spec(text: str, file: Path, *, hidden: int = 0) -> str:
+def visible_spec(text: str, file: Path, *, hidden: int = 0, weight: int = 0) -> str:
     """Return a valid spec without its hidden cases and the comments above them.
 
-    With `hidden`, it says how many these are, so that their points stay pending. Also removes the
+    With `hidden`, it says how many these are, so that their points stay pending, and if they count
+    for another number of visible cases, that `weight`. Also removes the
     `#:schema` line, which may have a path on the staff's machine. Raises
     SpecError, about `file`, if no visible case is left or if a case is no [[cases]] table.
     """
@@ -51,11 +52,13 @@ def visible_spec(text: str, file: Path, *, hidden: int = 0) -> str:
         left_out |= _with_comments(lines, starts["cases", position], min(after, default=None))
     if not kept:
         raise SpecError("has no visible case for students", file=file, key="cases")
-    if hidden:
-        lines[starts[("title",)] - 1] += f"hidden_cases = {hidden}\n"
+    added = {"hidden_cases": hidden} if hidden else {}
+    if hidden and weight not in (0, hidden):
+        added["hidden_weight"] = weight
+    if added:
+        lines[starts[("title",)] - 1] += "".join(f"{key} = {n}\n" for key, n in added.items())
     shown = "".join(line for number, line in enumerate(lines, start=1) if number not in left_out)
     shown = _SCHEMA.sub("", shown).rstrip("\n") + "\n"
-    added = {"hidden_cases": hidden} if hidden else {}
     assert tomllib.loads(shown) == {**data, **added, "cases": kept}, file
     return shown
 

@@ -199,7 +199,8 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     launch_state.body = body;
     placed_end = kSharedGap + round_up(shared_bytes, 128) + kSharedGap;
     run_launch();
-    for (const Kept& k : kept()) launch_state.static_shared += k.site->bytes;
+    for (const Kept& k : kept())
+        if (k.site) launch_state.static_shared += k.site->bytes;
     checker::launch_ends();
     // Too much shared memory is noticed inside the kernel, but a GPU refuses the launch.
     if (launch_state.abandoned == cudaErrorInvalidValue) last_launch_error = cudaErrorInvalidValue;
