@@ -6,6 +6,7 @@ correctness check says comes next, then the first check that failed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -27,6 +28,8 @@ _OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
 
 # Kinds that a mistake which the wrong elements name can bring with it, as a wrong stride does.
 _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
+# What wrong elements can have in common by chance, whatever the mistake is.
+_BY_CHANCE = re.compile(r"wrong exactly where|not finite exactly|the errors follow")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +61,7 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
         if missed is not None and finding is not None and finding.kind in _OF_MISSED_BARRIER:
             return Lead(message=missed.message, hint=missed.hint, shown=missed)
         known = wrong is not None and bool(matching_hint(wrong.message, "pattern"))
-        # A wrong index of a tile shows in the numbers as well: the index is nearer to the cause.
-        in_tile = finding is not None and finding.space == "shared"
-        if known and (finding is None or (finding.kind in _EXPLAINED and not in_tile)):
+        if known and (finding is None or _explains(wrong, finding)):
             assert wrong is not None
             return Lead(message=wrong.message, hint=wrong.hint)
         # What a compiler is sure of explains every fault that follows from it.
@@ -122,6 +123,18 @@ def _warning(kernel: KernelResult, words: str, *, placed: bool = False) -> Diagn
         ),
         None,
     )
+
+
+def _explains(wrong: CheckResult | None, finding: Finding) -> bool:
+    """True if the mistake that the wrong elements name can bring the finding with it.
+
+    An index outside a tile and a variable without a value are nearer to the cause than numbers.
+    """
+    in_local = finding.kind == "uninitialized" and finding.space is None
+    if wrong is None or in_local or _BY_CHANCE.search(wrong.message):
+        return False
+    in_tile = finding.space == "shared" and finding.kind == "out_of_bounds"
+    return finding.kind in _EXPLAINED and not in_tile
 
 
 def _finding(failed: Iterable[CheckResult], *, explains: bool) -> Finding | None:
