@@ -87,6 +87,7 @@ class Session:
     ) -> None:
         self._file = built.file
         self._language = built.language
+        self._device = built.device
         self._budget = budget
         compiles = built.language is Language.TRITON and built.device is Device.CUDA
         self._compiled = built.compiled
@@ -323,7 +324,8 @@ class Session:
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
         budget = self._budget if command in (wire.LOAD, wire.CALL) else None
-        idle_s = math.inf if budget is None else budget.idle_left_s
+        opens_gpu = command == wire.LOAD and self._device is Device.CUDA
+        idle_s = math.inf if budget is None else budget.idle_left_s(opens_gpu=opens_gpu)
         detail = ""
         self._program.drain()
         self._report_from = self._report.total_bytes
@@ -341,7 +343,7 @@ class Session:
             )
             if budget is not None:
                 spent = self._program.spent(self._compiled_s())
-                budget.spend(self._file, spent)
+                budget.spend(self._file, spent, opens_gpu=opens_gpu)
                 if end is spawn.End.TIME_LIMIT and spent.idle_s >= idle_s:
                     detail = budget.exhaustion
             answer = self._channel.answer() if end is None else None

@@ -366,6 +366,7 @@ def test_a_wrong_kernel_without_points_has_no_entry(graded: Callable[..., Kernel
 # --- Triton ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_in_triton_a_tile_keeps_every_bound(graded: Callable[..., KernelResult]) -> None:
     kernel = graded("a_tile.py")
     check = counters(kernel)

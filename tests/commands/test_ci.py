@@ -72,6 +72,7 @@ def submission(folder: Path, sample: str = "silu.cu") -> Path:
 # --- as a platform runs it -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_wrong_submission_on_gradescope(tmp_path: Path) -> None:
     output, report = tmp_path / "results.json", tmp_path / "report.json"
     source = submission(tmp_path / "submission", "samples/wrong_answer/forgot-the-tail/silu.cu")
@@ -756,6 +757,7 @@ def test_a_gradescope_run_shows_what_students_may_see_by_then(
     assert visibility.value in full.read_text()
 
 
+@pytest.mark.slow
 def test_a_report_is_shown_for_publication_without_grading_again(tmp_path: Path) -> None:
     report = later(Visibility.AFTER_PUBLISHED)
     path = tmp_path / "report.json"

@@ -260,6 +260,7 @@ def test_ctrl_c_prints_and_stores_what_has_been_graded(
     assert (tmp_path / "new" / "silu.json").is_file()
 
 
+@pytest.mark.slow
 def test_first_ends_at_the_first_failure(tmp_path: Path) -> None:
     for name in ("v1_simple.cu", "v2_tiled.cu"):
         shutil.copy(REPOSITORY / "reference" / "gemm" / name, tmp_path)

@@ -157,6 +157,7 @@ def test_triton_s_registers_are_those_of_its_compiler(
     ), text
 
 
+@pytest.mark.slow
 def test_a_triton_kernel_that_spills(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("GRADE_TARGET", raising=False)

@@ -394,6 +394,7 @@ def submission(name: str, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_student_grades_the_stubs_and_a_solution(
     archives: Mapping[str, Path], place: Path
 ) -> None:

@@ -249,6 +249,7 @@ def test_nobody_waits_twice_for_a_loop_that_never_ends(
 FORGES_A_FINDING = "forges_a_finding.cu"
 
 
+@pytest.mark.slow
 def test_a_forged_finding_is_no_error_of_the_graders(bench: Bench, scratch: Path) -> None:
     with nothing_left(scratch):
         graded = bench.grade_file(HAND_INS / FORGES_A_FINDING)
@@ -268,7 +269,6 @@ QUICK = (
     "answers_first.cu",
     "endless_loop.py",
     "endless_loop_on_host.cu",
-    "leaves_a_daemon.cu",
     "prints_for_ever.py",
     "uses_gigabytes.cu",
 )

@@ -91,7 +91,7 @@ def test_a_write_past_the_end_hits_a_guard(
     )
     check = visible_check(grade_on(first_gpu, silu, folder, language=Language.CUDA))
     assert check.verdict is Verdict.MEMORY_ERROR
-    assert "1 element past the last of `output`" in check.message
+    assert "wrote outside `output`: the element past the last" in check.message
 
 
 def test_an_illegal_address_ends_one_worker_only(

@@ -64,7 +64,7 @@ HANDED_IN = {
 }
 QUICK = frozenset(
     {
-        "no-guard", "grid-rounded-down", "rms-sum-first-256", "tile-not-turned", "rms-syncwarp",
+        "no-guard", "grid-rounded-down", "rms-sum-first-256", "tile-not-turned",
         "misspelt", "triton-subscript",
     }
 )  # fmt: skip

@@ -77,6 +77,7 @@ def test_fraction_output_and_case_decide(course: Course, monkeypatch: pytest.Mon
     assert verdicts(cases(course, monkeypatch, ONE_WRONG)) == ["accepted", "accepted"]
 
 
+@pytest.mark.slow
 def test_cases_have_names_that_students_read(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_what_is_never_written_is_wrong_whatever_the_fraction(
     assert "only the last element: never written" in found[0]["message"]
 
 
+@pytest.mark.slow
 def test_the_oracle_may_compare_by_itself(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verdicts(cases(course, monkeypatch, NEGATED)) == ["wrong_answer"] * 3
     oracle = course.root / PYTHON

@@ -207,9 +207,11 @@ def _run(
             gpu=program.device is Device.CUDA,
         )
         try:
-            deadline_s, idle_s = time.monotonic() + limits.program_s, budget.idle_left_s
+            opens_gpu = program.device is Device.CUDA
+            deadline_s = time.monotonic() + limits.program_s
+            idle_s = budget.idle_left_s(opens_gpu=opens_gpu)
             end = running.wait_for(None, deadline_s, idle_s=idle_s)
-            budget.spend(program.file, running.spent())
+            budget.spend(program.file, running.spent(), opens_gpu=opens_gpu)
             assert end is not None  # there is no channel to become readable
             ended = running.finish(end)
         finally:

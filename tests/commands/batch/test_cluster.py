@@ -57,6 +57,7 @@ def jobs_of(folder: Path) -> list[Job]:
 # Without Dask.
 
 
+@pytest.mark.slow
 def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, state: WorkerState) -> None:
     data = job_codec.pack_job(next(job for job in jobs_of(classroom) if job.name == "cyd"))
     assert json.loads(data)["files"][0]["path"] == "silu.cu"

@@ -106,6 +106,7 @@ def test_two_batches_never_time_on_one_gpu_at_once(tmp_path: Path) -> None:
     assert meeting == set(uuids(2))
 
 
+@pytest.mark.slow
 def test_the_submissions_of_a_lost_gpu_go_to_the_others(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     prepare(folder, 4)

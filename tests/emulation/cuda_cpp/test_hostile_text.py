@@ -94,6 +94,7 @@ def test_no_text_keeps_the_judge_busy(name: str) -> None:
     assert written < 50 * SIZE
 
 
+@pytest.mark.slow
 def test_too_many_tokens_are_a_compile_error() -> None:
     text = "()" * 250_000
     rejected = prepare(SourceFile(path="silu.cu", text=text))
