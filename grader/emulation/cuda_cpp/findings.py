@@ -9,7 +9,8 @@ findings that another one explains:
 * a race within a warp, at a line that also races between warps: a barrier orders both. In some
   cases the values are equal, and the message speaks of them instead of the warp;
 * "different barriers" that are one line, compiled twice;
-* every further barrier of a kernel that the same threads never reach.
+* every further barrier of a kernel that the same threads never reach, and the first one too if
+  threads wait at different barriers.
 
 An array index beyond its row in memory whose accesses are all checked is a warning,
 because on a GPU it stays inside the variable.
@@ -295,8 +296,11 @@ def _explained(found: list[Finding]) -> list[Finding]:
     outside = {
         (f.file, f.line) for f in found if f.kind == "out_of_bounds" and f.severity == "error"
     }
+    apart = {f.kernel for f in found if f.kind == "barrier" and f.severity == "error"}
     kept: list[Finding] = []
     for f in found:
+        if f.arrived and f.kernel in apart:
+            continue
         if f.arrived and any(other.arrived and other.kernel == f.kernel for other in kept):
             continue
         if f.kind == "uninitialized" and f.space == "shared" and (f.kernel, f.buffer) in raced:
