@@ -398,6 +398,7 @@ def test_in_triton_a_broken_bound_names_the_line_and_the_number(
     assert "line 11)" in (HAND_INS / "a_column.py").read_text().splitlines()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verdict", "message"),
     [

@@ -142,6 +142,7 @@ def test_without_a_gpu_it_shows_accesses_and_what_a_gpu_would_add(
         assert "registers per thread" in text
 
 
+@pytest.mark.slow
 def test_triton_s_registers_are_those_of_its_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

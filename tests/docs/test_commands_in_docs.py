@@ -77,6 +77,7 @@ def test_a_command_on_a_page_parses(page: str, command: str) -> None:
         assert "does not exist" in error.message, f"{page}: {command}: {error.message}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", sorted({c for _, c in COMMANDS if parsed(c)[0] in CHEAP}))
 def test_a_cheap_command_on_a_page_runs(command: str) -> None:
     done = subprocess.run(

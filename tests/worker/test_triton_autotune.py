@@ -74,6 +74,7 @@ def test_the_worker_for_a_gpu_takes_every_configuration(tmp_path: Path) -> None:
     assert [json.loads(line) for line in launches("tests", tmp_path)] == [[32, 64, 256, 32]]
 
 
+@pytest.mark.slow
 def test_a_worker_that_compiles_ahead_begins_at_the_turn_of_its_first_case(tmp_path: Path) -> None:
     found = [json.loads(line) for line in launches("tests", tmp_path, turn=7)]
     assert found == [[64, 256, 32, 64]]
