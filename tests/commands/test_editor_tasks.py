@@ -93,7 +93,8 @@ def test_a_graded_file_has_a_problem_and_a_result_in_sarif(
     file = tmp_path / "silu.cu"
     shutil.copy(SAMPLES / sample / "silu.cu", file)
     words = ["local", str(file), "--device", "cpu", "--sarif", str(tmp_path / "silu.sarif")]
-    result = CliRunner().invoke(cli, words)
+    # pytest-xdist's workers have a width, which pages heed.
+    result = CliRunner().invoke(cli, words, env={"COLUMNS": None})
     assert (str(file), line, "error") in problems(result.stdout)
     [run] = format_contracts.sarif((tmp_path / "silu.sarif").read_text())["runs"]
     places = [one["locations"][0]["physicalLocation"] for one in run["results"]]

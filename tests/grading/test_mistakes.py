@@ -33,6 +33,7 @@ from grader.grading.plan import Options
 from grader.pool.state import WorkerState
 from grader.report.model import Report
 from grader.submission.reader import SourceFile, Submission
+from grader.vocabulary import CheckName
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -62,6 +63,8 @@ HANDED_IN = {
     "transpose.py": "transpose/v3_shared_tile.py",
     "transpose_tile.cu": "transpose/v3_shared_tile.cu",
 }
+# Those that a leading sentence may come from.
+CHECKS = frozenset({CheckName.RULES, CheckName.CORRECTNESS, CheckName.MEMORY})
 QUICK = frozenset(
     {
         "no-guard", "grid-rounded-down", "rms-sum-first-256", "tile-not-turned",
@@ -93,7 +96,9 @@ def grade(name: str, state: WorkerState) -> Report:
     assignment = short_calls(folder)
     (file,) = handed_in.files
     kernel = next(kernel for kernel in assignment.kernels if file in kernel.files.values())
-    return state.grade(assignment, handed_in, Options(kernels=frozenset({kernel.name})))
+    return state.grade(
+        assignment, handed_in, Options(kernels=frozenset({kernel.name}), checks=CHECKS)
+    )
 
 
 def first_lines(report: Report, lines: int = 12) -> str:
