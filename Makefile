@@ -18,7 +18,7 @@ help:
 	@echo "make demo       grade a sample submission (ASSIGNMENT=$(ASSIGNMENT) FROM=$(FROM))"
 	@echo "make test       tests of every package, and bad submissions (4 minutes)"
 	@echo "make test-all   all tests: all attacks, samples, races, Dask, soak (15 minutes)"
-	@echo "make test-slow  the tests that make test leaves out (Dask only if it is installed)"
+	@echo "make test-slow  most tests that make test leaves out (Dask only if it is installed)"
 	@echo "make gpu-test   the tests that need a GPU"
 	@echo "make verify     grade all samples, references and stubs, and prove the assignments"
 	@echo "make check      formatting, lint, types and layers"
@@ -34,7 +34,7 @@ PYTEST = $(BIN)/python -m pytest -n 2 --max-worker-restart 0
 
 # All tests of a file in one process, which starts its server once.
 test: .venv/.ready-test
-	$(PYTEST) --dist loadfile -m "not slow"
+	$(PYTEST) --dist loadfile -m "not slow and not alike"
 
 test-all: .venv/.ready-test-all
 	$(PYTEST) --dist loadgroup

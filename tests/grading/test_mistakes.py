@@ -24,7 +24,6 @@ if __name__ == "__main__":
 import pytest
 from paths import REPOSITORY
 from rich.console import Console
-from slow import slow_unless
 
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
@@ -84,6 +83,13 @@ def submission(name: str) -> tuple[str, Submission]:
     return assignment, Submission(source=FOLDER, files={file: SourceFile(path=file, text=text)})
 
 
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of a mistake: all of them take four minutes."""
+    if name in QUICK:
+        return []
+    return [pytest.mark.slow if list(MISTAKES).index(name) % 3 == 0 else pytest.mark.alike]
+
+
 def short_calls(name: str) -> Assignment:
     assignment = read_assignment(REPOSITORY / "assignments" / name)
     return dataclasses.replace(
@@ -120,7 +126,7 @@ def lead(text: str) -> str:
 
 
 @pytest.mark.usefixtures("no_nvcc")
-@pytest.mark.parametrize("name", slow_unless(QUICK.__contains__, MISTAKES))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in MISTAKES])
 def test_the_sentence_that_leads_to_the_fix_comes_first(name: str, state: WorkerState) -> None:
     text = first_lines(grade(name, state))
     assert MISTAKES[name]["leads"] in lead(text), text
