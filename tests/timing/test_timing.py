@@ -151,8 +151,7 @@ def test_far_from_every_tier_less_will_do() -> None:
 
 
 def test_a_wide_interval_never_settles() -> None:
-    assert settled(found(0.74, 0.75, 0.76), TIERS)
-    assert not settled(found(0.72, 0.75, 0.78), TIERS)
+    assert not settled(found(0.74, 0.75, 0.76), TIERS)
 
 
 # ---- times torch, or a share of the roofline ----
@@ -209,18 +208,18 @@ def test_a_tier_without_a_roof_needs_the_speedup() -> None:
 def test_rounds_continue_until_both_figures_are_settled() -> None:
     sure = (1.5, 1.5, 1.5)
     assert settled(both(sure, (0.7, 0.7, 0.7)), ROOFED)
-    assert not settled(both(sure, (0.69, 0.7, 0.73)), ROOFED)
+    assert not settled(both(sure, (0.69, 0.7, 0.71)), ROOFED)
 
 
 def test_on_a_linear_scale_less_will_do_above_the_best_tier_only() -> None:
-    assert settled(both((2.2, 2.25, 2.28), (0.7, 0.7, 0.7)), ROOFED, Scale.LINEAR)
-    assert not settled(both((1.5, 1.52, 1.55), (0.7, 0.7, 0.7)), ROOFED, Scale.LINEAR)
+    assert settled(both((2.24, 2.25, 2.27), (0.7, 0.7, 0.7)), ROOFED, Scale.LINEAR)
+    assert not settled(both((1.51, 1.52, 1.53), (0.7, 0.7, 0.7)), ROOFED, Scale.LINEAR)
 
 
 def test_a_tier_that_one_figure_surely_reaches_needs_no_rounds_for_the_other() -> None:
-    near_the_speedup = (1.99, 2.0, 2.02)
-    assert settled(both(near_the_speedup, (0.89, 0.9, 0.905)), ROOFED)
-    assert not settled(both(near_the_speedup, (0.6, 0.61, 0.615)), ROOFED)
+    near_the_speedup = (1.99, 2.0, 2.015)
+    assert settled(both(near_the_speedup, (0.895, 0.9, 0.905)), ROOFED)
+    assert not settled(both(near_the_speedup, (0.606, 0.61, 0.614)), ROOFED)
 
 
 # ---- the share of the points ----
