@@ -37,7 +37,6 @@ _FORBIDDEN_ON_A_GPU = frozenset(
 )
 
 
-_HINT = "grade it on a machine with a GPU"
 _FORBIDDEN_HINT = "remove it: this kernel must be written by hand"
 
 
@@ -57,7 +56,7 @@ def prepare(
             evidence=BuildEvidence(tool="host device", cached=False),
         )
     if rewritten.refused:
-        return _rejected(Verdict.FORBIDDEN, rewritten.refused)
+        return _rejected(Verdict.FORBIDDEN, rewritten.refused, "")
     forbidden = forbidden_features(allowed)
     for used in rewritten.unsupported:
         if used.feature in forbidden:
@@ -69,17 +68,17 @@ def prepare(
                 feature=used.feature,
                 message=f"{place} uses {used.feature}, which this kernel may not use",
             )
-            return replace(_rejected(Verdict.FORBIDDEN, (refused,)), hint=_FORBIDDEN_HINT)
+            return _rejected(Verdict.FORBIDDEN, (refused,), _FORBIDDEN_HINT)
     if rewritten.unsupported:
-        rejected = _rejected(Verdict.NOT_MEASURED, rewritten.unsupported)
-        if rewritten.unsupported[0].feature in {LIBRARIES[name] for name in allowed or ()}:
-            return replace(rejected, hint=_HINT)
-        return rejected
+        hint = _hint(rewritten.unsupported[0].feature, allowed or frozenset())
+        return _rejected(Verdict.NOT_MEASURED, rewritten.unsupported, hint)
     return rewritten.text
 
 
 def _rejected(
-    verdict: Verdict, found: tuple[cuda_cpp.Refused, ...] | tuple[cuda_cpp.Unsupported, ...]
+    verdict: Verdict,
+    found: tuple[cuda_cpp.Refused, ...] | tuple[cuda_cpp.Unsupported, ...],
+    hint: str,
 ) -> Rejected:
     diagnostics = tuple(
         Diagnostic(
@@ -92,11 +91,10 @@ def _rejected(
         )
         for item in found[:SHOWN]
     )
-    first = found[0]
     return Rejected(
         verdict=verdict,
-        message=first.message,
-        hint=_hint(first.feature) if verdict is Verdict.NOT_MEASURED else "",
+        message=found[0].message,
+        hint=hint,
         evidence=BuildEvidence(
             tool="host device", cached=False, diagnostics=diagnostics, diagnostics_total=len(found)
         ),
@@ -117,9 +115,9 @@ def reject_disabled_checks(rejected: Rejected) -> Rejected:
     return rejected
 
 
-def _hint(feature: str) -> str:
-    hint = _HINT
-    if feature in _FORBIDDEN_ON_A_GPU:
+def _hint(feature: str, allowed: frozenset[str]) -> str:
+    hint = "grade it on a machine with a GPU"
+    if feature in _FORBIDDEN_ON_A_GPU - {LIBRARIES[name] for name in allowed}:
         hint += ", where a kernel that must be written by hand may not use it"
     return hint
 

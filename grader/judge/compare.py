@@ -151,14 +151,17 @@ def compare(
 ) -> Comparison:
     """Compare one output's private snapshot with the oracle's values; see `Comparison.refusal`."""
     elements_decide = refusal is None
+    wrong = (
+        ~accepts(actual, expected, tolerance)
+        if elements_decide
+        else torch.zeros_like(expected, dtype=torch.bool)
+    )
     return Comparison(
         output=output,
         actual=actual,
         expected=expected,
         allowed=allowed(expected, tolerance),
-        wrong=~accepts(actual, expected, tolerance)
-        if elements_decide
-        else torch.zeros(expected.shape, dtype=torch.bool),
+        wrong=wrong,
         wrong_allowed=tolerance.wrong_allowed(expected.numel()),
         refusal=refusal,
     )

@@ -48,8 +48,8 @@ _ENDLESS_SHARE = 0.4  # of a call's time, in which the programs of any launch co
 _MOST_REPEATS = 16  # of one launch, if a call's time is not enough: no sizes of a case require more
 
 
-# What is counted of a kernel's launches.
 _MOST_GRIDS_TOLD = 4  # of a call
+# What is counted of a kernel's launches.
 _COUNTED = ("launches", "programs", "operations", "loaded_bytes", "stored_bytes")
 # What a message of another form ends in.
 _MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from grader.formats.html.panel import WIDTH, Panel, plural
+from grader.protocol.targets import WARP
 from grader.report.evidence import LaunchResources
 
 COLOURS = 4  # of blocks, in turn
-_WARP = 32
 _ACROSS = 16  # warps in a row
 _LEFT, _TOP = 8.0, 20.0
 _CELL = (WIDTH - 2 * _LEFT) / _ACROSS
@@ -56,7 +56,7 @@ class Occupancy(Panel):
 
 def panel(found: LaunchResources) -> Occupancy | None:
     """Return the picture; None if no block fits, or the numbers are not the grader's."""
-    warps = -(-found.threads // _WARP)
+    warps = -(-found.threads // WARP)
     allowed = {
         "threads": found.blocks_by_threads,
         "registers": found.blocks_by_registers,
