@@ -7,6 +7,7 @@ hint, never part of a verdict.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 
@@ -17,6 +18,7 @@ from grader.judge.compare import Comparison, accepts
 
 _LEAST = 8  # wrong elements; fewer agree with a formula by chance
 _MOST = 2**20  # elements: bounds the time
+_SOME = 64  # elements decide about most formulas
 
 
 def same_formula(
@@ -33,11 +35,16 @@ def same_formula(
     for name, value in inputs.items():
         if value.shape != expected.shape or not value.is_floating_point():
             continue
-        for words, predicted in _formulas(value.double()):
-            differs = finite & ~accepts(predicted.to(actual.dtype), expected, loose)
-            if int(differs.sum()) < _LEAST:
+        x = value.double()
+        few = slice(None, None, x.numel() // _SOME + 1)
+        some, here, known = x.flatten()[few], actual.flatten()[few], finite.flatten()[few]
+        for number, (words, guess) in enumerate(_formulas(some)):
+            if not bool((accepts(here, guess, loose) | ~known).all()):
                 continue
-            if bool((accepts(actual, predicted, loose) | ~finite).all()):
+            _, predicted = next(itertools.islice(_formulas(x), number, None))
+            differs = finite & ~accepts(predicted.to(actual.dtype), expected, loose)
+            agrees = accepts(actual, predicted, loose) | ~finite
+            if int(differs.sum()) >= _LEAST and bool(agrees.all()):
                 return f"every element is {words}, where x is `{name}`"
     return None
 
