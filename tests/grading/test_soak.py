@@ -13,7 +13,7 @@ from paths import REPOSITORY
 @pytest.mark.timeout(400)
 def test_a_short_soak_leaks_nothing() -> None:
     done = subprocess.run(
-        [sys.executable, "benchmarks/soak.py", "--submissions", "50", "--minutes", "2"],
+        [sys.executable, "benchmarks/soak.py", "--submissions", "25", "--minutes", "2"],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
