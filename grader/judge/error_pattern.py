@@ -15,7 +15,7 @@ import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge import formula_hypothesis, misplaced, row_scale
-from grader.judge.compare import Comparison, accepts, accepts_all
+from grader.judge.compare import Comparison, accepts, accepts_all, allowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,10 +326,15 @@ def _moved(given: PatternInput) -> str | None:
         if accepts_all(actual, moved, given.tolerance):
             return sentence
     wide = actual.double()
-    # Sorting a million elements takes long: compare the largest and the smallest first.
+    # Sorting a million elements takes long: compare the largest, the smallest and the sum first.
     for extreme in (torch.amax, torch.amin):
         if not bool(accepts(extreme(wide).to(actual.dtype), extreme(expected), given.tolerance)):
             return None
+    # The same values have the same sum, but for rounding.
+    summed = expected.double()
+    margin = allowed(expected, given.tolerance).sum() + 1e-9 * summed.abs().sum()
+    if bool((wide.sum() - summed.sum()).abs() > margin):
+        return None
     ordered = wide.flatten().sort().values.to(actual.dtype)
     if accepts_all(ordered, expected.flatten().sort().values, given.tolerance):
         return "the values are right, but in the wrong places"

@@ -51,29 +51,22 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "languages"),
-    [
-        pytest.param(EVERYTHING, ("cuda", "triton"), id="everything"),
-        pytest.param(ADDITION, ("triton",), id="addition"),
-        pytest.param(IN_PLACE, ("cuda",), id="in place"),
-        pytest.param(FROM_SCALARS, ("cuda", "triton"), id="from scalars"),
-    ],
-)
-def test_a_new_assignment_verifies_at_once(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...],
-    languages: tuple[str, ...],
-) -> None:
-    words = [word for language in languages for word in ("--language", language)]
-    result = run(tmp_path, "fresh", *words, *options(arguments))
-    assert result.exit_code == 0, result.output
+@pytest.mark.timeout(400)
+def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, arguments, languages in (
+        ("everything", EVERYTHING, ("cuda", "triton")),
+        ("addition", ADDITION, ("triton",)),
+        ("in_place", IN_PLACE, ("cuda",)),
+        ("from_scalars", FROM_SCALARS, ("cuda", "triton")),
+    ):
+        words = [word for language in languages for word in ("--language", language)]
+        result = run(tmp_path, name, *words, *options(arguments))
+        assert result.exit_code == 0, result.output
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDACXX", "")
     exit_code = verify(
-        assignments=("fresh",), device="cpu", kernels=(), languages=(), samples=(), jobs=1,
-        repeat=1, seed=0, json_path=None,
+        assignments=(), device="cpu", kernels=(), languages=(), samples=(), jobs=1, repeat=1,
+        seed=0, json_path=None,
     )  # fmt: skip
     assert exit_code == 0
 
