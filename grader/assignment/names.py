@@ -37,17 +37,6 @@ _PYTHON_MODULES = frozenset({"torch", "triton", "tl"})
 # A Python file with such a name would hide a module that it or the worker imports.
 MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
 
-# Advice for types that no kernel may have as an argument.
-_ALTERNATIVES = {
-    "use `int8`, with 0 and 1": "bool boolean int1",
-    "use `int8`, or `int32` for values beyond 127": "uint8 byte uchar",
-    "use `int32`": "int16 short uint16",
-    "use `int32`, or `int64` for values beyond 2147483647": "uint32 uint unsigned",
-    "use `int64`": "uint64 size_t",
-    "use `float32` with a last extent of 2": "complex64 complex",
-}
-
-
 def reserved(name: str, languages: Collection[Language]) -> str:
     """Return why `name` cannot be an identifier in these languages; "" if it can."""
     if keyword.iskeyword(name):
@@ -78,9 +67,6 @@ def type_meant(word: str, known: Iterable[str]) -> str:
     for kind in ElementType:
         if plain in kind.synonyms:
             return f"; did you mean `{kind.word}`?"
-    for advice, words in _ALTERNATIVES.items():
-        if plain in words.split():
-            return f"; {advice}"
     return choices(word, known)
 
 

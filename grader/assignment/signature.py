@@ -33,9 +33,18 @@ class ElementType(Enum):
     BFLOAT16 = "bfloat16", "__nv_bfloat16", 2, "cuda_bf16.h", ("1e-2", "2e-2"), ""
     FLOAT32 = "float32", "float", 4, "", ("1e-6", "1e-5"), "float fp32 f32 float2 float4"
     FLOAT64 = "float64", "double", 8, "", ("1e-13", "1e-12"), "double fp64 f64"
+    FLOAT8_E4M3 = "float8_e4m3fn", "__nv_fp8_e4m3", 1, "cuda_fp8.h", ("2e-3", "7e-2"), "fp8 float8"
+    FLOAT8_E5M2 = "float8_e5m2", "__nv_fp8_e5m2", 1, "cuda_fp8.h", ("1e-4", "1.3e-1"), ""
+    COMPLEX64 = "complex64", "cuFloatComplex", 8, "cuComplex.h", ("1e-6", "1e-5"), "complex"
+    BOOL = "bool", "bool", 1, "", (), "boolean int1"
     INT8 = "int8", "signed char", 1, "", (), "char"
+    INT16 = "int16", "short", 2, "", (), "short"
     INT32 = "int32", "int", 4, "", (), "int integer int4"
     INT64 = "int64", "long long", 8, "", (), "long"
+    UINT8 = "uint8", "unsigned char", 1, "", (), "byte uchar"
+    UINT16 = "uint16", "unsigned short", 2, "", (), "ushort"
+    UINT32 = "uint32", "unsigned int", 4, "", (), "uint unsigned"
+    UINT64 = "uint64", "unsigned long long", 8, "", (), "size_t ulong"
 
     def __init__(
         self,
@@ -55,8 +64,15 @@ class ElementType(Enum):
 
     @property
     def is_float(self) -> bool:
-        """True if values are floating point."""
-        return "float" in self.word
+        """True if values are floating point, or pairs of such."""
+        return "float" in self.word or self is ElementType.COMPLEX64
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The least and the largest value of an integer type or bool."""
+        bits = 1 if self is ElementType.BOOL else 8 * self.size
+        unsigned = self.word.startswith(("uint", "bool"))
+        return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
     @classmethod
     def named(cls, word: str) -> ElementType:

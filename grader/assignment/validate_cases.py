@@ -91,8 +91,8 @@ def scalar_problem(value: float, kinds: Iterable[ElementType]) -> str:
             continue
         if not isinstance(value, int):
             return f"is {value}, but {kind.word} needs an integer"
-        bits = 8 * kind.size - 1
-        if not -(2**bits) <= value < 2**bits:
+        least, largest = kind.range
+        if not least <= value <= largest:
             return f"is {value}, which is out of range for {kind.word}"
     return ""
 
@@ -132,6 +132,9 @@ def _range_problems(bounds: Table, at: KeyPath) -> Iterator[Problem]:
         yield Problem(at, f"has min = {bounds['min']} above max = {bounds['max']}")
     elif bounds["min"] == bounds["max"]:
         yield Problem(at, f"is a range of one value: write {at[-1]} = {bounds['min']}")
+    elif any(isinstance(bounds[end], float) for end in ("min", "max")):
+        if "step" in bounds:
+            yield Problem((*at, "step"), "is for integers: remove it")
     elif beyond := (bounds["max"] - bounds["min"]) % bounds.get("step", 1):
         reached = bounds["max"] - beyond
         yield Problem(at, f"never reaches max = {bounds['max']}: write max = {reached}")

@@ -34,6 +34,10 @@ def pack_arguments(
             packed += wire.ARGUMENT.pack(wire.FLOAT32, _bits("<fxxxx", value))
         elif kind is ElementType.FLOAT64:
             packed += wire.ARGUMENT.pack(wire.FLOAT64, _bits("<d", value))
+        elif kind is ElementType.BOOL:
+            packed += wire.ARGUMENT.pack(wire.BOOL, int(value))
+        elif kind.range[0] == 0:
+            packed += wire.ARGUMENT.pack(wire.UNSIGNED, int(value))
         else:
             packed += wire.ARGUMENT.pack(wire.INTEGER, _bits("<q", int(value)))
     return packed

@@ -212,6 +212,8 @@ class Worker:
             return float(struct.unpack_from("<f", raw)[0])
         if kind == wire.FLOAT64:
             return float(struct.unpack("<d", raw)[0])
+        if kind in (wire.UNSIGNED, wire.BOOL):
+            return bool(bits) if kind == wire.BOOL else bits
         return int(struct.unpack("<q", raw)[0])
 
     def copy_in(self) -> None:

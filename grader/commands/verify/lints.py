@@ -74,7 +74,7 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
         if any(_same_case(case, other) for other in visible):
             yield State.DIFFERS, f"{case.name} is a visible case as well"
         ranges = [size for size in case.sizes.values() if isinstance(size, Range)]
-        draws = math.prod(size.max - size.min + 1 for size in ranges)
+        draws = math.prod(size.values for size in ranges)
         if ranges and draws < _LEAST_DRAWS:
             yield (
                 State.WARNING,
