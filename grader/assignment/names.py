@@ -31,8 +31,8 @@ _CPP_MACROS = """
 NULL EOF NAN INFINITY HUGE_VAL RAND_MAX BUFSIZ EXIT_SUCCESS EXIT_FAILURE M_PI M_E assert errno
 stdin stdout stderr linux unix
 """
-# CUDA C++ declares these two in the global namespace.
-_CUDA_FUNCTIONS = frozenset({"max", "min"})
+# CUDA C++ declares these in the global namespace, with the header of half precision.
+_CUDA_FUNCTIONS = frozenset({"half", "half2", "max", "min"})
 _PYTHON_MODULES = frozenset({"torch", "triton", "tl"})
 # A Python file with such a name would hide a module that it or the worker imports.
 MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
@@ -57,7 +57,7 @@ def reserved_entry(name: str, languages: Collection[Language]) -> str:
     if name == "main":
         return "which is the entry of the student's own program: choose another"
     if Language.CUDA in languages and (name in _CUDA_FUNCTIONS or _in_c_library(name)):
-        return f"a function of CUDA C++: choose another, such as `gpu_{name}`"
+        return f"a name of CUDA C++: choose another, such as `gpu_{name}`"
     return reserved(name, languages)
 
 

@@ -68,6 +68,11 @@ class ElementType(Enum):
         return "float" in self.word or self is ElementType.COMPLEX64
 
     @property
+    def computes(self) -> bool:
+        """True if torch computes in this type, False if it only holds its numbers."""
+        return not self.word.startswith(("uint", "bool", "float8"))
+
+    @property
     def range(self) -> tuple[int, int]:
         """The least and the largest value of an integer type or bool."""
         bits = 1 if self is ElementType.BOOL else 8 * self.size

@@ -31,6 +31,8 @@ ORACLE_FUNCTIONS = {
     "baseline": ("inputs", "outputs"),
 }
 
+_COMPLEX = ElementType.COMPLEX64.word
+
 # Optional functions: cheaper ways to prepare and check timed calls, and a comparison of its own.
 ORACLE_HOOKS = {
     "refresh": ("inputs", "generator"),
@@ -77,13 +79,18 @@ def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         if name in seen:
             yield Problem((*at, "name"), f'is "{name}", which is {seen[name]}: choose another')
         seen[name] = "also the name of an argument before it"
-        yield from _argument_problems(argument, at, signature)
+        yield from _argument_problems(argument, at, signature, languages)
     if all(argument.get("role", "in") == "in" for argument in arguments):
         yield Problem(("signature", "arguments"), 'has no output: one needs role = "out"')
 
 
+def _triton_type(word: str, types: Mapping[str, Any]) -> str:
+    """Return the element type of an argument's type in Triton."""
+    return str(types.get(word, {}).get(Language.TRITON.value, word))
+
+
 def _argument_problems(
-    argument: Mapping[str, Any], at: KeyPath, signature: Mapping[str, Any]
+    argument: Mapping[str, Any], at: KeyPath, signature: Mapping[str, Any], languages: set[Language]
 ) -> Iterator[Problem]:
     types = signature.get("types", {})
     elements = [kind.word for kind in ElementType]
@@ -91,6 +98,9 @@ def _argument_problems(
         meant = type_meant(argument["type"], [*types, *elements])
         yield Problem((*at, "type"), f'is "{argument["type"]}", which is no type{meant}')
         return
+    if Language.TRITON in languages and _triton_type(argument["type"], types) == _COMPLEX:
+        message = f'is "{_COMPLEX}", which Triton lacks: use float32 with a last extent of 2'
+        yield Problem((*at, "type"), message)
     if "shape" not in argument:
         for key in ("role", "memory"):
             if key in argument:

@@ -17,7 +17,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
-from grader.judge.compare import Comparison, accepts, accepts_all
+from grader.judge.compare import Comparison, accepts, accepts_all, parts
 from grader.judge.oracle import CaseData, Oracle
 
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
@@ -53,7 +53,7 @@ def explain(
 
     def outcome(changed: Mapping[str, Any]) -> torch.Tensor:
         arguments = {**oracle.arguments(case, data.inputs), **changed}
-        return oracle.expected(case, arguments)[comparison.output]
+        return parts(oracle.expected(case, arguments)[comparison.output])
 
     for sentence, changed in _hypotheses(signature, case, data.inputs, comparison):
         other = outcome(changed)

@@ -118,8 +118,8 @@ POLL_S = 0.05
 
 # The order is the wire code of an element type.
 DTYPES = (
-    *("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64", "float8_e4m3fn"),
-    *("float8_e5m2", "complex64", "bool", "int16", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "complex64"),
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 )
 
 

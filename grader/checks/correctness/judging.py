@@ -322,7 +322,7 @@ class _CaseRun:
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
         if pattern and re.search("never written|nothing was ever written", pattern):
-            pattern += self._launched_words(wrong.wrong.shape)
+            pattern += self._launched_words(snapshots[wrong.output].shape)
         if pattern:
             message += f": {pattern}"
         hint = self._hint(pattern or "", wrong.output)

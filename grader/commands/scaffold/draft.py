@@ -134,6 +134,8 @@ class Draft:
         sizes: dict[str, list[int | float]] = {n: [row[n] for row in fitting] for n in extents}
         for argument in self.others:
             values = _FRACTIONS if self.kind(argument).is_float else _WHOLE
+            if self.kind(argument) is ElementType.BOOL:
+                values = (1, 0)
             sizes[argument.name] = [values[k % len(values)] for k in range(len(fitting))]
         return sizes
 
@@ -152,7 +154,10 @@ class Draft:
         return {**dict.fromkeys(self.extents, Range(least, most)), **self._scalars()}
 
     def _scalars(self) -> dict[str, int | float]:
-        return {a.name: 0.25 if self.kind(a).is_float else 3 for a in self.others}
+        return {
+            a.name: 0.25 if self.kind(a).is_float else min(3, self.kind(a).range[1])
+            for a in self.others
+        }
 
     def _fits(self, sizes: Mapping[str, int]) -> bool:
         try:
@@ -249,6 +254,12 @@ def _problems(signature: Signature) -> Iterator[str]:
         yield "the function needs arguments"
     if not signature.outputs:
         yield "there is no output: one array needs the role `out`"
+    for argument in signature.arguments:
+        if ElementType.named(argument.type) is ElementType.COMPLEX64:
+            yield (
+                f"a skeleton cannot compute the complex numbers of `{argument.name}`: write "
+                "float32, and edit the spec afterwards"
+            )
     if {array.role for array in signature.arrays} == {Role.INOUT, Role.OUT}:
         # Threads that write the `inout` would race with threads that read it for the `out`.
         yield (

@@ -171,7 +171,7 @@ def _next_to_bound(output: Output, position: int, *, up: bool, past: bool) -> to
         return _neighbour(rounded, up=up) if past else rounded
     if not rounded.dtype.is_floating_point:
         steps = math.floor(bound) + past
-        whole = int(wanted) + (steps if up else -steps)
+        whole = int(rounded.numpy()) + (steps if up else -steps)
         return _whole_number(whole, rounded.dtype)
     value = (wanted + (bound if up else -bound)).to(rounded.dtype)
 
@@ -198,7 +198,7 @@ def _neighbour(value: torch.Tensor, *, up: bool) -> torch.Tensor | None:
     if value.dtype.is_floating_point and value.element_size() > 1:
         return torch.nextafter(value, value.new_tensor(math.inf if up else -math.inf))
     if not value.dtype.is_floating_point:
-        return _whole_number(int(value) + (1 if up else -1), value.dtype)
+        return _whole_number(int(value.numpy()) + (1 if up else -1), value.dtype)
     bits = int(value.view(torch.uint8))  # of float8: sign and magnitude
     magnitude, negative = bits & 0x7F, bits >= 0x80
     if magnitude == 0:
@@ -210,7 +210,10 @@ def _neighbour(value: torch.Tensor, *, up: bool) -> torch.Tensor | None:
 def _whole_number(value: int, kind: torch.dtype) -> torch.Tensor | None:
     """Return an integer as a tensor; None if the type does not hold it."""
     ends = torch.iinfo(kind)
-    return torch.tensor(value, dtype=kind) if ends.min <= value <= ends.max else None
+    if not ends.min <= value <= ends.max:
+        return None
+    # Through int64, as torch makes no uint64 of a number beyond it.
+    return torch.tensor(value if value < 2**63 else value - 2**64).to(kind)
 
 
 def mutants(cases: OracleCases) -> Iterator[tuple[str, str, Proof]]:
