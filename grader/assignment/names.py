@@ -37,6 +37,7 @@ _PYTHON_MODULES = frozenset({"torch", "triton", "tl"})
 # A Python file with such a name would hide a module that it or the worker imports.
 MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
 
+
 def reserved(name: str, languages: Collection[Language]) -> str:
     """Return why `name` cannot be an identifier in these languages; "" if it can."""
     if keyword.iskeyword(name):

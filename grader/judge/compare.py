@@ -197,7 +197,9 @@ def compare(
     return Comparison(
         output=output,
         actual=shown,
-        expected=computable(expected.to(actual.dtype)).to(torch.int64) if wraps else parts(expected),
+        expected=computable(expected.to(actual.dtype)).to(torch.int64)
+        if wraps
+        else parts(expected),
         allowed=allowed(expected, tolerance),
         wrong=wrong,
         element_bytes=native.element_size(),

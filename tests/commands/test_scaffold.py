@@ -29,6 +29,16 @@ FROM_SCALARS = (
     "left:float32",
     "iterations:int32",
 )
+OTHER_TYPES = (
+    "x:uint8[n]:in",
+    "k:uint64[n]:in",
+    "e:float8_e5m2[n]:inout",
+    "w:bfloat16[n]:out",
+    "z:bool[n]:out",
+    "y:uint32[n]:out",
+    "n:uint16",
+    "flag:bool",
+)
 EVERYTHING = (
     "a:float32[rows, cols]:in",
     "w:float16[cols]:in",
@@ -58,6 +68,7 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
         pytest.param(ADDITION, ("triton",), id="addition"),
         pytest.param(IN_PLACE, ("cuda",), id="in place"),
         pytest.param(FROM_SCALARS, ("cuda", "triton"), id="from scalars"),
+        pytest.param(OTHER_TYPES, ("cuda", "triton"), id="other types"),
     ],
 )
 def test_a_new_assignment_verifies_at_once(
@@ -167,7 +178,11 @@ def test_input_that_ends_early_is_a_usage_error(tmp_path: Path) -> None:
         (["x:float32[n]:into", "y:float32[n]:out", "n:int32"], "`into` is no role"),
         (["x:float32[n]:inout", "y:float32[n]:out", "n:int32"], "leave out the `out`"),
         (["x:float[n]:in", "y:float32[n]:out", "n:int32"], "`float` is no type"),
-        (["x:bool[n]:in", "y:float32[n]:out", "n:int32"], "use `int8`, with 0 and 1"),
+        (["x:boolean[n]:in", "y:float32[n]:out", "n:int32"], "did you mean `bool`?"),
+        (
+            ["x:complex64[n]:in", "y:float32[n]:out", "n:int32"],
+            "cannot compute the complex numbers",
+        ),
         (
             ["x:float32[n]:in", "y:float32[n]:out", "n:float32"],
             "`n` in the shape of `x` is no integer: make it n:int32",

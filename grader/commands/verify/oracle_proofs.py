@@ -132,7 +132,8 @@ def _varies(cases: OracleCases) -> tuple[str, str]:
         values = torch.cat([c.data.expected[argument.name].reshape(-1) for c in cases])
         first = values[:1]
         if bool(((values == first) | (values.isnan() & first.isnan())).all()):
-            wrong.append(f"every element of `{argument.name}` is {first.item()} in all cases")
+            shown = first.item() if first.is_complex() else f"{first.item():g}"
+            wrong.append(f"every element of `{argument.name}` is {shown} in all cases")
     return _some(wrong), ""
 
 
