@@ -41,9 +41,9 @@ class Comparison:
     """One output, its expected values, and which elements are wrong, all in the shape of `parts`.
 
     `actual` and `expected` are in types with arithmetic; `element_bytes` is the size of an element
-    of the output, for complex numbers of a part. `wrong_allowed` of the elements may be wrong. `refusal` is what the oracle's `accept` says
-    against the outputs, "" if it accepts them; None if the elements decide. With `accept` no
-    element is marked as wrong.
+    of the output, for complex numbers of a part. `wrong_allowed` of the elements may be wrong.
+    `refusal` is what the oracle's `accept` says against the outputs, "" if it accepts them; None if
+    the elements decide. With `accept` no element is marked as wrong.
     """
 
     output: str
@@ -119,6 +119,11 @@ def computable(values: torch.Tensor) -> torch.Tensor:
     if values.dtype.is_floating_point:
         return values.float() if values.element_size() == 1 else values
     return values if torch.iinfo(values.dtype).min < 0 else values.to(torch.int64)
+
+
+def has_arithmetic(values: torch.Tensor) -> bool:
+    """True if torch computes in the type of an input, so that hypotheses can change it."""
+    return values.dtype is torch.uint8 or computable(values).dtype == values.dtype
 
 
 def widened(values: torch.Tensor) -> torch.Tensor:

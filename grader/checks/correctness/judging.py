@@ -37,7 +37,7 @@ from grader.checks.common.launch_words import launch_text
 from grader.checks.common.second_try import second_try
 from grader.judge import input_hypothesis
 from grader.judge.buffers import Buffer
-from grader.judge.compare import Comparison, accepts, computable, parts, widened
+from grader.judge.compare import Comparison, accepts, computable, has_arithmetic, parts, widened
 from grader.judge.error_map import error_map, keep_one_map
 from grader.judge.error_pattern import (
     NOTHING_WRITTEN,
@@ -306,7 +306,7 @@ class _CaseRun:
         again, poison = self._again or (None, None)
         given = PatternInput(
             comparison=wrong,
-            inputs=self._data.inputs,
+            inputs={k: v for k, v in self._data.inputs.items() if has_arithmetic(v)},
             unwritten_bytes=unwritten,
             tolerance=self._case_run.tolerances[wrong.output],
             again=again,

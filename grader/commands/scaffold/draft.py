@@ -59,9 +59,7 @@ class Draft:
     def tolerance(self) -> tuple[str, ...]:
         """atol and rtol for the least precise output; () if all outputs are exact."""
         kinds = {self.kind(output) for output in self.signature.outputs}
-        return next(
-            (kind.tolerance for kind in ElementType if kind in kinds and kind.tolerance), ()
-        )
+        return max((kind.tolerance for kind in kinds), key=lambda pair: [*map(float, pair)][::-1])
 
     @property
     def extents(self) -> tuple[str, ...]:
