@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.assignment.launch import Launch
 from grader.assignment.tolerance import Tolerances
 from grader.vocabulary import Device, Language, Visibility
 
@@ -56,7 +57,8 @@ class Case:
     `seed` seeds only the generator of its data. With `memory`, the case also runs under
     the memory tools. With `exact`, outputs are compared bit by bit, without tolerance;
     `tolerances` replace those of the assignment. `title` is what the spec calls the case, for
-    students only if `title_shown`; `name` are its sizes and identifies it.
+    students only if `title_shown`; `name` are its sizes and identifies it. `launch` is that of an
+    entry that is a kernel, None for the signature's.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Case:
     tolerances: Tolerances = field(default_factory=dict)
     title: str = ""
     title_shown: bool = True
+    launch: Launch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,7 @@ class CaseTemplate:
     title: str = ""
     title_shown: bool = True
     weight: int | None = None
+    launch: Launch | None = None
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
@@ -102,8 +106,9 @@ class CaseTemplate:
             name: size.draw(rng) if isinstance(size, Range) else size
             for name, size in self.sizes.items()
         }
+        launched = self.launch.words(sizes) if self.launch else {}
         return Case(
-            name=case_name(sizes, self.values),
+            name=case_name({**sizes, **launched}, self.values),
             sizes=sizes,
             values=self.values,
             visibility=self.visibility,
@@ -113,6 +118,7 @@ class CaseTemplate:
             tolerances=self.tolerances,
             title=self.title,
             title_shown=self.title_shown,
+            launch=self.launch,
         )
 
 

@@ -25,6 +25,7 @@ from grader.assignment.counter_bounds import (
 )
 from grader.assignment.expression import Expression
 from grader.assignment.late import LateRule
+from grader.assignment.launch import Launch
 from grader.assignment.model import (
     PROGRAM_FILE,
     PROGRAM_NAME,
@@ -254,6 +255,7 @@ def _templates(
             tolerances=own,
             title=data.get("name", ""),
             weight=data.get("weight"),
+            launch=Launch.of(data["launch"]) if "launch" in data else None,
             title_shown=visibility is Visibility.VISIBLE or not hides_name,
             visibility=visibility,
             devices=frozenset(map(Device, data.get("devices", Device))),

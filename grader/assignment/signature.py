@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from grader.assignment.expression import Expression
+from grader.assignment.launch import Launch
 from grader.gpu.models import Arithmetic
 from grader.vocabulary import Language, Memory, Role
 
@@ -120,11 +121,16 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """The entry's name, its arguments in order, and the types bound by language."""
+    """The entry's name, its arguments in order, and the types bound by language.
+
+    With a `launch` the entry is a kernel, which the grader launches: so, if the case has no launch
+    of its own.
+    """
 
     entry: str
     arguments: tuple[Argument, ...]
     types: Mapping[str, Mapping[Language, ElementType]]
+    launch: Launch | None = None
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Signature:
@@ -136,6 +142,7 @@ class Signature:
                 name: {Language(word): ElementType.named(kind) for word, kind in bound.items()}
                 for name, bound in data.get("types", {}).items()
             },
+            launch=Launch.of(data["launch"]) if "launch" in data else None,
         )
 
     @property
@@ -223,13 +230,17 @@ class Signature:
 
     @property
     def c_declaration(self) -> str:
-        """`void silu(const float* input, float* output, int n)`."""
-        return f"void {self.entry}({', '.join(map(self.c_parameter, self.arguments))})"
+        """`void silu(const float* input, float* output, int n)`, `__global__` if it is a kernel."""
+        mark = "__global__ " if self.launch else ""
+        return f"{mark}void {self.entry}({', '.join(map(self.c_parameter, self.arguments))})"
 
     @property
     def python_declaration(self) -> str:
-        """`def silu(input, output, n)`."""
-        return f"def {self.entry}({', '.join(argument.name for argument in self.arguments)})"
+        """`def silu(input, output, n)`, with `BLOCK: tl.constexpr` if it is a kernel."""
+        names = [argument.name for argument in self.arguments]
+        if self.launch:
+            names += [f"{name}: tl.constexpr" for name in self.launch.constexprs]
+        return f"def {self.entry}({', '.join(names)})"
 
     @property
     def header_name(self) -> str:
@@ -247,10 +258,11 @@ class Signature:
     def header(self) -> str:
         """Return the C++ header that a student's kernel and `main.cu` include."""
         comments = "".join(f"//   {line}\n" for line in self._describe())
+        what, linkage = ("kernel", "") if self.launch else ("function", 'extern "C" ')
         return (
-            f"// {self.header_name}: the function to implement (generated from assignment.toml).\n"
+            f"// {self.header_name}: the {what} to implement (generated from assignment.toml).\n"
             f"{comments}#pragma once\n{self.c_includes}\n"
-            f'extern "C" {self.c_declaration};\n'
+            f"{linkage}{self.c_declaration};\n"
         )
 
     def _describe(self) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from grader.assignment.counter_bounds import counter_problems
 from grader.assignment.expression import Expression
+from grader.assignment.launch import launch_problems
 from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
 from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
 from grader.assignment.problem import Problem
@@ -48,7 +49,7 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
         yield Problem(
             ("name",), f'is "{data["name"]}" but the folder is "{name}": rename one of them'
         )
-    wrong = [*_signature_problems(data), *_type_problems(data)]
+    wrong = [*_signature_problems(data), *_type_problems(data), *launch_problems(data)]
     yield from wrong
     yield from _kernel_problems(data["kernels"])
     # Sizes and outputs can be checked only against a valid signature.
@@ -70,6 +71,8 @@ def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     if why:
         yield Problem(("signature", "entry"), f'is "{entry}", {why}')
     seen = {entry: "the entry's name"}
+    if signature.get("kind") == "kernel":
+        seen |= dict.fromkeys(("BLOCK", "BLOCK_X", "BLOCK_Y", "BLOCK_Z"), "for the launch's block")
     for index, argument in enumerate(arguments):
         at: KeyPath = ("signature", "arguments", index)
         name = argument["name"]

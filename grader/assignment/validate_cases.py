@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from grader.assignment.cases import Range, case_sizes
+from grader.assignment.launch import Launch, limit_problems
 from grader.assignment.problem import Problem, named
 from grader.assignment.signature import ElementType, Signature
 from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
+from grader.vocabulary import Language
 
 _LARGEST_ARRAY_GIB = 12  # the smallest supported GPU has 15 GB for all arrays together
 
@@ -45,8 +47,21 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
         yield from language_problems(case, used, at)
         lists = list(_list_problems(case, at))
         yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
+        yield from _launch_problems(case, signature, at, triton=Language.TRITON in used)
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
+
+
+def _launch_problems(
+    case: Table, signature: Signature, at: KeyPath, *, triton: bool
+) -> Iterator[Problem]:
+    launch = Launch.of(case["launch"]) if "launch" in case else signature.launch
+    if launch is None:
+        return
+    at = (*at, "launch") if "launch" in case else ("signature", "launch")
+    defaults = {a.name: a.default for a in signature.scalars if a.default is not None}
+    for sizes in _corners(case["sizes"]):
+        yield from limit_problems(launch, {**defaults, **sizes}, triton=triton, at=at)
 
 
 def _weight_problems(cases: list[Table]) -> Iterator[Problem]:

@@ -256,6 +256,7 @@ def _compile(
         path=compiled.library,
         file=source.path,
         entry=signature.entry,
+        launched=signature.launch is not None,
         evidence=compiled.evidence,
     )
 

@@ -53,7 +53,9 @@ EVERYTHING = (
 
 
 def options(arguments: tuple[str, ...]) -> list[str]:
-    return [word for argument in arguments for word in ("--argument", argument)]
+    plain = [argument for argument in arguments if argument.startswith("--")]
+    given = [argument for argument in arguments if not argument.startswith("--")]
+    return [*plain, *(word for argument in given for word in ("--argument", argument))]
 
 
 def run(course: Path, *words: str, answers: str = "") -> Result:
@@ -69,6 +71,7 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
         pytest.param(IN_PLACE, ("cuda",), id="in place"),
         pytest.param(FROM_SCALARS, ("cuda", "triton"), id="from scalars"),
         pytest.param(OTHER_TYPES, ("cuda", "triton"), id="other types"),
+        pytest.param((*ADDITION, "--kernel"), ("cuda", "triton"), id="bare kernel"),
     ],
 )
 def test_a_new_assignment_verifies_at_once(
@@ -87,6 +90,17 @@ def test_a_new_assignment_verifies_at_once(
         repeat=1, seed=0, json_path=None,
     )  # fmt: skip
     assert exit_code == 0
+
+
+def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:
+    assert run(tmp_path, "fresh", "--kernel", *options(ADDITION)).exit_code == 0
+    assignment = read_assignment(tmp_path / "assignments" / "fresh")
+    launch = assignment.signature.launch
+    assert launch is not None
+    assert launch.numbers({"n": 257}) == (2, 1, 1, 256, 1, 1, 0)
+    solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
+    assert "<<<" not in solved
+    assert not (tmp_path / "reference" / "fresh" / "samples" / "accepted").exists()
 
 
 def test_a_kernel_that_reads_no_array_is_proven_without_other_data(tmp_path: Path) -> None:

@@ -983,3 +983,92 @@ BAD = [
         also=("[33, 1] }", '[33, 1] }\nlanguages = ["cuda"]'),
     ),
 ]
+
+
+def _launch(fault: str, launch: str, key: str, phrase: str, *, line: int = 7) -> Bad:
+    """Return a fault of a kernel's launch; Triton's file gets the block as BLOCK."""
+    added = f'entry = "scale"\nkind = "kernel"\n{launch}'
+    return Bad(fault, 'entry = "scale"\n', added, key, phrase, line=line)
+
+
+_LAUNCHES = [
+    _launch(
+        "kernel-without-a-launch",
+        "",
+        "signature.launch",
+        "a kernel needs a grid and a block",
+        line=5,
+    ),
+    _launch(
+        "launch-larger-than-a-block",
+        "launch = { grid = [1], block = [64, 32] }\n",
+        "signature.launch.block",
+        "has 2048 threads, but CUDA takes 1024 at most",
+        line=8,
+    ),
+    _launch(
+        "launch-larger-than-a-grid",
+        'launch = { grid = [1, "rows * 65536"], block = [64] }\n',
+        "signature.launch.grid",
+        "is 65536 in y, but CUDA takes 1 to 65535",
+        line=8,
+    ),
+    _launch(
+        "launch-of-no-block",
+        'launch = { grid = ["rows // 64"], block = [64] }\n',
+        "signature.launch.grid",
+        "is 0 in x, but CUDA takes 1 to 2147483647",
+        line=8,
+    ),
+    _launch(
+        "launch-that-divides-by-zero",
+        'launch = { grid = ["cdiv(rows, cols - 1)"], block = [64] }\n',
+        "signature.launch",
+        "divides by zero",
+        line=8,
+    ),
+    _launch(
+        "launch-with-a-fraction",
+        'launch = { grid = ["factor"], block = [64] }\n',
+        "signature.launch",
+        "needs integers, but `factor` is 0.5",
+        line=8,
+    ),
+    _launch(
+        "launch-by-an-unknown-size",
+        'launch = { grid = ["row"], block = [64] }\n',
+        "signature.launch",
+        "uses `row`, which is no size of the case; did you mean `rows`?",
+        line=8,
+    ),
+    _launch(
+        "launch-that-is-no-expression",
+        'launch = { grid = ["rows / 2"], block = [64] }\n',
+        "signature.launch.grid[0]",
+        "is not allowed here",
+        line=8,
+    ),
+    _launch(
+        "block-that-triton-cannot-have",
+        "launch = { grid = [1], block = [96] }\n",
+        "signature.launch.block",
+        "is 96 in x, but Triton needs a power of two",
+        line=8,
+    ),
+    _launch(
+        "launch-with-too-much-shared-memory",
+        'launch = { grid = [1], block = [64], shared_bytes = "rows * 250000" }\n',
+        "signature.launch.shared_bytes",
+        "but a block has 0 to 232448 bytes",
+        line=8,
+    ),
+    Bad(
+        "launch-of-a-function",
+        "rows = [1, 7], cols = [33, 1] }\n",
+        "rows = [1, 7], cols = [33, 1] }\nlaunch = { grid = [1], block = [32] }\n",
+        "cases[0].launch",
+        'is for `kind = "kernel"`',
+        below=1,
+    ),
+]
+BAD += _LAUNCHES

@@ -343,7 +343,8 @@ class _CaseRun:
             return f"{entry} returned a value: write the result into `{output}` instead"
         if self._nondeterministic and pattern.startswith("every element is"):
             return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
-        return matching_hint(pattern, "pattern", "symptom") or (
+        own = ("launched",) if self._setup.built.launched else ()
+        return matching_hint(pattern, *own, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 

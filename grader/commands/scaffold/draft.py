@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.assignment.cases import Range
 from grader.assignment.expression import Expression
+from grader.assignment.launch import Launch
 from grader.assignment.names import type_meant
 from grader.assignment.signature import Argument, ElementType, Signature
 from grader.errors import UsageError
@@ -26,6 +27,7 @@ _SMALL_BOUNDARY_SIZES = (1, 2, 7, 16, 17, 33, 3, 31)
 _LARGE = {1: (10007,), 2: (127, 211)}
 _LARGEST_HIDDEN = {1: 4096, 2: 200}
 _SMALL = 24
+_THREADS = 256
 _WHOLE = (2, 3, 5, 4)
 _FRACTIONS = (0.5, 2.0)
 
@@ -178,9 +180,17 @@ def same_count(one: Argument, other: Argument) -> bool:
 
 
 def make_draft(
-    name: str, title: str | None, languages: Iterable[str], arguments: Iterable[str]
+    name: str,
+    title: str | None,
+    languages: Iterable[str],
+    arguments: Iterable[str],
+    *,
+    kernel: bool = False,
 ) -> Draft:
-    """Return the draft. Raises UsageError if no assignment can have these arguments."""
+    """Return the draft. Raises UsageError if no assignment can have these arguments.
+
+    With `kernel`, students write the bare kernel, which the grader launches.
+    """
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"`{name}` cannot be the name of an assignment",
@@ -189,6 +199,8 @@ def make_draft(
     signature = Signature(entry=name, arguments=tuple(map(parse_argument, arguments)), types={})
     for problem in _problems(signature):
         raise UsageError(problem, tip=f"for example: {EXAMPLE}")
+    if kernel:
+        signature = replace(signature, launch=_launch(signature))
     wanted = frozenset(map(Language, languages)) or frozenset(Language)
     return Draft(
         name=name,
@@ -196,6 +208,13 @@ def make_draft(
         languages=tuple(language for language in Language if language in wanted),
         signature=signature,
     )
+
+
+def _launch(signature: Signature) -> Launch:
+    """Return a launch with a thread, or an element of a block, for each element of the outputs."""
+    counts = list(dict.fromkeys(map(element_count, signature.outputs)))
+    largest = counts[0] if len(counts) == 1 else f"max({', '.join(counts)})"
+    return Launch.of({"grid": [f"cdiv({largest}, {_THREADS})"], "block": [_THREADS]})
 
 
 def parse_argument(text: str) -> Argument:

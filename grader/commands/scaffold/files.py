@@ -98,6 +98,10 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
     }
     for template in environment.list_templates():
         group, _, name = template.removesuffix(".j2").partition("/")
+        if draft.signature.launch:
+            if name == "accepted/small-blocks":  # the grader chooses them
+                continue
+            name = name.replace("no-launch", "nothing-stored")
         if group == "assignment":
             path = Path(ASSIGNMENTS, draft.name, name)
         elif group in draft.files:

@@ -323,6 +323,7 @@ def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
     """True if both have the same fixed sizes and values, for some language and device."""
     fixed = not any(isinstance(size, Range) for size in case.sizes.values())
     alike = fixed and case.sizes == other.sizes and case.values == other.values
+    alike = alike and case.launch == other.launch
     return bool(alike and case.devices & other.devices and case.languages & other.languages)
 
 
