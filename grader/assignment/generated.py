@@ -126,6 +126,18 @@ def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]
             yield path, read_text(template)
 
 
+def write_generated(assignment: Assignment, repository: Path) -> Iterator[Path]:
+    """Write the generated files of an assignment that are out of date, and yield their paths.
+
+    Raises GraderError.
+    """
+    for path, text in generated_for(assignment, repository):
+        if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            yield path
+
+
 def _course(arguments: list[str]) -> Path:
     """Return the course's folder: the argument, else the course of the current folder."""
     root = Path(arguments[0], ASSIGNMENTS) if arguments else assignment_root(Path.cwd())
@@ -140,10 +152,9 @@ def _course(arguments: list[str]) -> Path:
 def main(arguments: list[str]) -> int:
     """Write and print the files that are out of date. Returns the exit status."""
     try:
-        for path, text in generated_files(_course(arguments)):
-            if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
+        course = _course(arguments)
+        for folder in find_assignments(course / ASSIGNMENTS):
+            for path in write_generated(read_assignment(folder), course):
                 print(path)
     except GraderError as error:
         print(error, error.tip or "", sep="\n", file=sys.stderr)

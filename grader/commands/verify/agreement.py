@@ -20,7 +20,7 @@ from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
 from grader.vocabulary import Language
 
-_FIX = "run `python -m grader.assignment.generated`"
+_FIX = "`grade verify --update` writes them"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 

@@ -19,7 +19,14 @@ from grader.commands.verify.agreement import agreement_rows
 from grader.commands.verify.judgement import judge_reference, judge_untouched, not_here
 from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.row import Row, proof
-from grader.commands.verify.samples import Expectation, Sample, samples_of, stray_files
+from grader.commands.verify.samples import (
+    Expectation,
+    Sample,
+    patched_samples,
+    patches_of,
+    samples_of,
+    stray_files,
+)
 from grader.commands.verify.tasks import Task
 from grader.commands.verify.trivial_submissions import touched, zeros
 from grader.grading.plan import Options
@@ -48,7 +55,13 @@ def plan(
         rows += lint_rows(assignment, reference)
         rows += _strays(assignment, reference)
         planned += _proofs(assignment, repository, options, repeat)
-    for sample in samples_of(reference):
+    found = list(samples_of(reference))
+    for patch in patches_of(reference):
+        try:
+            found += patched_samples(patch, reference)
+        except ValueError as error:
+            rows.append(_unusable_patch(assignment, patch, str(error)))
+    for sample in found:
         if samples and not any(
             fnmatchcase(sample.title, pattern) or pattern in sample.title for pattern in samples
         ):
@@ -61,13 +74,23 @@ def plan(
     return rows, planned
 
 
+def _unusable_patch(assignment: Assignment, patch: Path, problem: str) -> Row:
+    return proof(
+        assignment.name,
+        f"sample {patch.parent.name}/{patch.name}",
+        "applies",
+        expected="a patch against the solved files",
+        problem=problem,
+    )
+
+
 def _strays(assignment: Assignment, reference: Path) -> Iterator[Row]:
     for path in stray_files(reference):
         yield proof(
             assignment.name,
             "samples",
             "files",
-            expected="samples/VERDICT/NAME/FILE, with a kernel file's ending",
+            expected="samples/VERDICT/NAME/FILE with a kernel's ending, or VERDICT/NAME.patch",
             problem=f"{path.relative_to(reference)} belongs to no sample",
         )
 
