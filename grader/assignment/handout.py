@@ -91,9 +91,11 @@ def _points(assignment: Assignment) -> str:
     rows = [("kernel", *checks, "all"), ("---", *["---:"] * (len(checks) + 1))]
     for part in parts:
         points = [f"{part.points[check]:g}" if check in part.points else "" for check in checks]
-        rows.append((part.title, *points, f"{part.max_score:g}"))
+        bonus = " (bonus)" if part.bonus else ""
+        rows.append((f"{part.title}{bonus}", *points, f"{part.max_score:g}"))
     if len(parts) > 1:
-        sums = [f"{sum(part.points.get(check, 0) for part in parts):g}" for check in checks]
+        counted = [part for part in parts if not part.bonus]
+        sums = [f"{sum(part.points.get(check, 0) for part in counted):g}" for check in checks]
         rows.append(("all", *sums, f"{assignment.max_score:g}"))
     return _markdown(rows)
 

@@ -159,6 +159,7 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         title=data["title"],
         files={Language(word): file for word, file in data["files"].items()},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
+        bonus=data.get("bonus", False),
         tiers=_tiers(data.get("tiers", {})),
         counters=_counters(data["counters"]) if "counters" in data else None,
         rules=Rules(

@@ -147,6 +147,8 @@ def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
     names: set[str] = set()
+    if all(kernel.get("bonus") for kernel in kernels):
+        yield Problem(("kernels", 0, "bonus"), "is set for every kernel: one must be no bonus")
     # By lower-case path: some file systems ignore case.
     owners: dict[str, str] = {}
     for index, kernel in enumerate(kernels):

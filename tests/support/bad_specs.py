@@ -1072,3 +1072,22 @@ _LAUNCHES = [
     ),
 ]
 BAD += _LAUNCHES
+BAD += [
+    Bad(
+        "nothing-but-a-bonus",
+        "points = { correctness = 40 }\n",
+        "points = { correctness = 40 }\nbonus = true\n",
+        "kernels[0].bonus",
+        "is set for every kernel",
+        below=1,
+        also=("points = { correctness = 60 }\n", "points = { correctness = 60 }\nbonus = true\n"),
+    ),
+    Bad(
+        "bonus-of-points",
+        "points = { correctness = 60 }\n",
+        "points = { correctness = 60 }\nbonus = 10\n",
+        "kernels[1].bonus",
+        "is 10, must be true",
+        below=1,
+    ),
+]
