@@ -1,12 +1,12 @@
 """Eight exercises of a course's first ten weeks, as an instructor writes them: all verify.
 
-    square            a bare kernel                    mandelbrot   no input array, pixels at the edge
-    grid_stride       launches of all sizes            attention    float16, scalars from float ranges
+    square            a bare kernel                    mandelbrot   no input array
+    grid_stride       launches of all sizes            attention    float16, drawn floats
     block_reduction   shared memory, bounds of counts  histogram    uint8, uint32, atomics, in place
     relu              bfloat16, in place               pick         several types
 
-Each is a spec, an oracle, solved files in both languages, and samples as patches. The generated files
-are made here by `--update`.
+Each is a spec, an oracle, solved files in both languages, and samples as patches. `--update` makes
+the generated files.
 """
 
 from __future__ import annotations
