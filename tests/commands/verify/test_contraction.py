@@ -22,6 +22,7 @@ KERNEL = (COURSES / "reference/square/square.cu").read_text(encoding="utf-8")
 SUMS = "expected(inputs):\n    return {'y': (inputs['x'] * inputs['x'] + inputs['x']).double()}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not contracts(), reason="this CPU rounds every operation")
 @pytest.mark.parametrize(
     ("formula", "state"),
