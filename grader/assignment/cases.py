@@ -7,10 +7,13 @@ student sees the same data as the grader; all others from the run's secret seed.
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from grader.assignment.launch import Launch
 from grader.assignment.tolerance import Tolerances
 from grader.vocabulary import Device, Language, Visibility
 
@@ -19,14 +22,32 @@ DEFAULT_VALUES = "random"  # the `values` of a case if the spec gives none
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A random integer: `min`, or `min` plus a multiple of `step` up to `max`."""
+    """A random integer: `min`, or `min` plus a multiple of `step` up to `max`.
 
-    min: int
-    max: int
+    With a fraction in `min` or `max`, a random number between both, of few digits.
+    """
+
+    min: int | float
+    max: int | float
     step: int = 1
 
     def __str__(self) -> str:
         return f"{self.min}..{self.max}"
+
+    @property
+    def values(self) -> float:
+        """How many values can be drawn; infinite between numbers with a fraction."""
+        if isinstance(self.min, int) and isinstance(self.max, int):
+            return (self.max - self.min) // self.step + 1
+        return math.inf
+
+    def draw(self, rng: random.Random) -> int | float:
+        """Return one value."""
+        if isinstance(self.min, int) and isinstance(self.max, int):
+            return rng.randrange(self.min, self.max + 1, self.step)
+        # Rounded, so that a report can name it.
+        drawn = float(f"{rng.uniform(self.min, self.max):.6g}")
+        return min(max(drawn, self.min), self.max)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +57,8 @@ class Case:
     `seed` seeds only the generator of its data. With `memory`, the case also runs under
     the memory tools. With `exact`, outputs are compared bit by bit, without tolerance;
     `tolerances` replace those of the assignment. `title` is what the spec calls the case, for
-    students only if `title_shown`; `name` are its sizes and identifies it.
+    students only if `title_shown`; `name` are its sizes and identifies it. `launch` is that of an
+    entry that is a kernel, None for the signature's.
     """
 
     name: str
@@ -49,6 +71,7 @@ class Case:
     tolerances: Tolerances = field(default_factory=dict)
     title: str = ""
     title_shown: bool = True
+    launch: Launch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +89,7 @@ class CaseTemplate:
     title: str = ""
     title_shown: bool = True
     weight: int | None = None
+    launch: Launch | None = None
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
@@ -79,13 +103,12 @@ class CaseTemplate:
         """Return the case of this seed, with a size drawn from each range."""
         rng = random.Random(derived_seed(seed, "sizes"))
         sizes = {
-            name: rng.randrange(size.min, size.max + 1, size.step)
-            if isinstance(size, Range)
-            else size
+            name: size.draw(rng) if isinstance(size, Range) else size
             for name, size in self.sizes.items()
         }
+        launched = self.launch.words(sizes) if self.launch else {}
         return Case(
-            name=case_name(sizes, self.values),
+            name=case_name({**sizes, **launched}, self.values),
             sizes=sizes,
             values=self.values,
             visibility=self.visibility,
@@ -95,11 +118,12 @@ class CaseTemplate:
             tolerances=self.tolerances,
             title=self.title,
             title_shown=self.title_shown,
+            launch=self.launch,
         )
 
 
 def case_sizes(
-    sizes: Mapping[str, float | list[float] | Mapping[str, int]],
+    sizes: Mapping[str, float | list[float] | Mapping[str, Any]],
 ) -> Iterator[dict[str, int | float | Range]]:
     """Yield the sizes of each case of a `[[cases]]` table: one for each position of its lists."""
     length = max((len(size) for size in sizes.values() if isinstance(size, list)), default=1)

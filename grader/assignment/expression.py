@@ -1,8 +1,8 @@
 """Integer expressions over a case's sizes, for shapes, least bytes and flops.
 
-`4 * rows * cols`, `min(m, n)`, `2 * n + 8`: integers, names, + - * // % **,
-parentheses, min and max. Python parses them and this module evaluates them, so that a
-spec cannot call other functions or compute endlessly.
+`4 * rows * cols`, `min(m, n)`, `cdiv(n, 256)`: integers, names, + - * // % **,
+parentheses, min, max, and cdiv, which divides and rounds up. Python parses them and this
+module evaluates them, so that a spec cannot call other functions or compute endlessly.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _FUNCTIONS: dict[str, Callable[[int, int], int]] = {
     "**": operator.pow,
     "min": min,
     "max": max,
+    "cdiv": lambda left, right: -(-left // right),
 }
 
 _LARGEST = 2**80  # far beyond any shape or flop count, and still fast to compute
@@ -91,7 +92,7 @@ class Expression:
         """Return the expression as nested calls in C: `times(4, rows)`.
 
         `names` maps each name to its C expression, `functions` each of
-        + - * // % ** min max to a function of two arguments.
+        + - * // % ** min max cdiv to a function of two arguments.
         """
         return _folded(
             self._tree,
@@ -108,13 +109,17 @@ def _parsed(node: ast.expr) -> _Tree:
             return name
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _SYMBOLS:
             return _SYMBOLS[type(op)], (_parsed(left), _parsed(right))
-        case ast.Call(func=ast.Name(id="min" | "max" as name), args=arguments, keywords=[]):
+        case ast.Call(
+            func=ast.Name(id="min" | "max" | "cdiv" as name), args=arguments, keywords=[]
+        ):
             if len(arguments) < 2:
                 raise ValueError(f"{ast.unparse(node)!r} needs two values or more")
+            if name == "cdiv" and len(arguments) > 2:
+                raise ValueError(f"{ast.unparse(node)!r} needs two values")
             return name, tuple(map(_parsed, arguments))
     raise ValueError(
         f"{ast.unparse(node)!r} is not allowed here: use integers, size names, "
-        "+ - * // % ** ( ) min max"
+        "+ - * // % ** ( ) min max cdiv"
     )
 
 
@@ -130,7 +135,7 @@ def _folded(tree: _Tree, leaf: Callable[[int | str], T], combine: Callable[[str,
 def _operate(symbol: str, left: int, right: int) -> int:
     if symbol == "**" and not 0 <= right <= _LARGEST_EXPONENT:
         raise ValueError(f"takes the power {right}; allowed are 0 to {_LARGEST_EXPONENT}")
-    if symbol in ("//", "%") and right == 0:
+    if symbol in ("//", "%", "cdiv") and right == 0:
         raise ValueError("divides by zero")
     return _bounded(_FUNCTIONS[symbol](left, right))
 

@@ -7,7 +7,7 @@ student who only opened and saved a stub has submitted nothing.
 
     reference/NAME/FILE ──stub──→ student_template/NAME/FILE ──→ assignments/NAME/stubs.json
     assignments/NAME/assignment.toml ──signature──→ student_template/NAME/ENTRY.h
-                                     ──tiers──────→ assignments/NAME/README.md, its table
+                                     ──handout────→ assignments/NAME/README.md, its tables
 
 `python -m grader.assignment.generated [COURSE]` writes the files on the right; without
 COURSE it uses the course of the current folder. A test keeps them current.
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from grader.assignment.calibration import calibrations
 from grader.assignment.catalogue import ASSIGNMENTS, assignment_root, find_assignments
-from grader.assignment.handout import HANDOUT, with_figures, with_tiers
+from grader.assignment.handout import HANDOUT, with_tables
 from grader.assignment.model import PROGRAM_FILE, Assignment
 from grader.assignment.reader import read_assignment, read_text
 from grader.errors import GraderError, SpecError, UsageError
@@ -107,8 +107,8 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
     yield assignment.folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
     handout = assignment.folder / HANDOUT
     if handout.is_file():
-        text = with_tiers(read_text(handout), assignment)
-        yield handout, with_figures(text, assignment, calibrations(assignment.folder))
+        measured = calibrations(assignment.folder)
+        yield handout, with_tables(read_text(handout), assignment, measured, handout)
 
 
 def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:
@@ -126,6 +126,18 @@ def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]
             yield path, read_text(template)
 
 
+def write_generated(assignment: Assignment, repository: Path) -> Iterator[Path]:
+    """Write the generated files of an assignment that are out of date, and yield their paths.
+
+    Raises GraderError.
+    """
+    for path, text in generated_for(assignment, repository):
+        if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            yield path
+
+
 def _course(arguments: list[str]) -> Path:
     """Return the course's folder: the argument, else the course of the current folder."""
     root = Path(arguments[0], ASSIGNMENTS) if arguments else assignment_root(Path.cwd())
@@ -140,10 +152,9 @@ def _course(arguments: list[str]) -> Path:
 def main(arguments: list[str]) -> int:
     """Write and print the files that are out of date. Returns the exit status."""
     try:
-        for path, text in generated_files(_course(arguments)):
-            if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
+        course = _course(arguments)
+        for folder in find_assignments(course / ASSIGNMENTS):
+            for path in write_generated(read_assignment(folder), course):
                 print(path)
     except GraderError as error:
         print(error, error.tip or "", sep="\n", file=sys.stderr)

@@ -1,14 +1,13 @@
-"""Generates the handout's two tables about speed from the spec and the calibrations.
+"""Generates the handout's tables from the spec and the calibrations.
 
-Each table is in README.md between two comments:
+Each table is in README.md between two comments, `<!-- NAME: generated -->` and `<!-- end -->`:
 
-    <!-- tiers: generated -->
-    <!-- end -->                    points for speed, from the spec: a row for each
-                                    kernel, group of languages with equal tiers, and GPU
-
-    <!-- performance: generated -->
-    <!-- end -->                    speed of the reference solutions, from
-                                    `grade calibrate`
+    signature      the function or kernel to write, and its file, by language
+    points         points by check and kernel
+    cases          the visible cases, and the number of hidden ones
+    tiers          points for speed: a row for each kernel, group of languages with equal tiers,
+                   and GPU
+    performance    speed of the reference solutions, from `grade calibrate`
 
 A handout without the comments has no table.
 """
@@ -16,29 +15,113 @@ A handout without the comments has no table.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from grader.assignment.calibration import REFERENCE, BenchmarkFigure, Calibration
 from grader.assignment.model import Assignment, Kernel
+from grader.errors import SpecError
 from grader.gpu.models import common
+from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
+from grader.text.sizes import case_text
 from grader.timing.decision import Scale, Tier
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 HANDOUT = "README.md"
-BEGIN, END = "<!-- tiers: generated -->", "<!-- end -->"
-BEGIN_FIGURES = "<!-- performance: generated -->"
+_MARK = re.compile(r"<!-- (?:(\w+): generated|(end)) -->")
 _HEAD = ("kernel", "language", "GPU")
 _FIGURES_HEAD = ("kernel", "language", "torch", "solution", "rate", "times torch")
 
 
-def with_tiers(text: str, assignment: Assignment) -> str:
-    """Return the handout's text with a new table of tiers."""
+def with_tables(
+    text: str,
+    assignment: Assignment,
+    measured: Sequence[Calibration] = (),
+    file: Path = Path(HANDOUT),
+) -> str:
+    """Return the handout's text with new tables.
+
+    Raises SpecError, with the line, for a comment of another name, or without an end.
+    """
+    tables: dict[str, Callable[[], str]] = {
+        "signature": lambda: _signature(assignment),
+        "points": lambda: _points(assignment),
+        "cases": lambda: _cases(assignment),
+        "tiers": lambda: _tiers(assignment),
+        "performance": lambda: _performance(assignment, measured),
+    }
+    parts: list[str] = []
+    copied, opened, kind, opened_line = 0, None, "", 0
+    for mark in _MARK.finditer(text):
+        name, line = mark[1], text.count("\n", 0, mark.start()) + 1
+        if opened is not None and name:
+            raise SpecError(f"`{mark[0]}` stands before an `<!-- end -->`", file=file, line=line)
+        if opened is not None:
+            parts += [text[copied:opened], "\n", tables[kind](), "\n"]
+            copied, opened = mark.start(), None
+        elif name and name not in tables:
+            known = f"known: {', '.join(tables)}"
+            message = f"`{name}` is no generated table{did_you_mean(name, tables)}"
+            raise SpecError(message, file=file, line=line, tip=known)
+        elif name:
+            opened, kind, opened_line = mark.end(), name, line
+    if opened is not None:
+        message = f"`<!-- {kind}: generated -->` has no `<!-- end -->`: add it after the table"
+        raise SpecError(message, file=file, line=opened_line)
+    return "".join([*parts, text[copied:]])
+
+
+def _signature(assignment: Assignment) -> str:
+    declarations = {
+        Language.CUDA: assignment.signature.c_declaration,
+        Language.TRITON: assignment.signature.python_declaration,
+    }
+    what = "kernel" if assignment.signature.launch else "function"
+    rows = [("language", "file", what), ("---", "---", "---")]
+    for language in assignment.languages:
+        files = [f"`{k.files[language]}`" for k in assignment.kernels if language in k.files]
+        rows.append((language.phrase, ", ".join(files), f"`{declarations[language]}`"))
+    return _markdown(rows)
+
+
+def _points(assignment: Assignment) -> str:
+    parts = assignment.parts
+    checks = list(dict.fromkeys(check for part in parts for check in part.points))
+    rows = [("kernel", *checks, "all"), ("---", *["---:"] * (len(checks) + 1))]
+    for part in parts:
+        points = [f"{part.points[check]:g}" if check in part.points else "" for check in checks]
+        bonus = " (bonus)" if part.bonus else ""
+        rows.append((f"{part.title}{bonus}", *points, f"{part.max_score:g}"))
+    if len(parts) > 1:
+        counted = [part for part in parts if not part.bonus]
+        sums = [f"{sum(part.points.get(check, 0) for part in counted):g}" for check in checks]
+        rows.append(("all", *sums, f"{assignment.max_score:g}"))
+    return _markdown(rows)
+
+
+def _cases(assignment: Assignment) -> str:
+    rows = [("case", "memory tools", "only"), ("---", "---", "---")]
+    for case in assignment.cases:
+        if case.visibility is Visibility.VISIBLE:
+            only = [x.phrase for x in Language if case.languages == {x}]
+            only += [f"on the {x.upper()}" for x in Device if case.devices == {x}]
+            name = case_text(case.name, {}, case.title)
+            rows.append((name, "yes" if case.memory else "", ", ".join(only)))
+    hidden = assignment.hidden_cases
+    more = f"\n\nThere are {hidden} hidden cases, with other sizes and values." if hidden else ""
+    return _markdown(rows) + more
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(c.replace('|', chr(92) + '|') for c in r)} |" for r in rows)
+
+
+def _tiers(assignment: Assignment) -> str:
     timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
     rows = [(kernel.title, *row) for kernel in timed for row in _rows(kernel)]
     head = *_HEAD, _points_head(assignment, timed)
-    table = "\n".join(_table(assignment, head, rows)) if timed else "Speed is not scored."
-    return _with(text, BEGIN, table)
+    return "\n".join(_table(assignment, head, rows)) if timed else "Speed is not scored."
 
 
 def _points_head(assignment: Assignment, timed: Sequence[Kernel]) -> str:
@@ -52,18 +135,13 @@ def _points_head(assignment: Assignment, timed: Sequence[Kernel]) -> str:
     return f"{plain}, or which share of {roof}"
 
 
-def with_figures(text: str, assignment: Assignment, measured: Sequence[Calibration]) -> str:
-    """Return the handout's text with new tables of measurements, one per GPU."""
+def _performance(assignment: Assignment, measured: Sequence[Calibration]) -> str:
+    """Return the tables of measurements, one per GPU."""
     tables = [
         "\n".join(lines) for calibration in measured if (lines := _figures(assignment, calibration))
     ]
     no_table = f"No GPU has been measured yet: `grade calibrate {assignment.name}` does."
-    return _with(text, BEGIN_FIGURES, "\n\n".join(tables) or no_table)
-
-
-def _with(text: str, begin: str, table: str) -> str:
-    pattern = re.compile(f"({re.escape(begin)}\n).*?({re.escape(END)})", re.DOTALL)
-    return pattern.sub(lambda match: f"{match[1]}{table}\n{match[2]}", text)
+    return "\n\n".join(tables) or no_table
 
 
 def _figures(assignment: Assignment, measured: Calibration) -> list[str]:

@@ -98,12 +98,16 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """One kernel to implement: a file per language, maximum points by check."""
+    """One kernel to implement: a file per language, maximum points by check.
+
+    Points of a `bonus` come on top of all points of the assignment.
+    """
 
     name: str
     title: str
     files: Mapping[Language, str]
     points: Mapping[CheckName, float]
+    bonus: bool = False
     counters: CounterBounds | None = None
     rules: Rules = field(default_factory=Rules)
     tiers: Tiers = field(default_factory=Tiers)
@@ -172,8 +176,8 @@ class Assignment:
 
     @property
     def max_score(self) -> float:
-        """All points of this assignment."""
-        return sum(part.max_score for part in self.parts)
+        """All points of this assignment, without the bonus."""
+        return sum(part.max_score for part in self.parts if not part.bonus)
 
     @property
     def oracle(self) -> Path:

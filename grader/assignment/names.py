@@ -31,21 +31,11 @@ _CPP_MACROS = """
 NULL EOF NAN INFINITY HUGE_VAL RAND_MAX BUFSIZ EXIT_SUCCESS EXIT_FAILURE M_PI M_E assert errno
 stdin stdout stderr linux unix
 """
-# CUDA C++ declares these two in the global namespace.
-_CUDA_FUNCTIONS = frozenset({"max", "min"})
+# CUDA C++ declares these in the global namespace, with the header of half precision.
+_CUDA_FUNCTIONS = frozenset({"half", "half2", "max", "min"})
 _PYTHON_MODULES = frozenset({"torch", "triton", "tl"})
 # A Python file with such a name would hide a module that it or the worker imports.
 MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
-
-# Advice for types that no kernel may have as an argument.
-_ALTERNATIVES = {
-    "use `int8`, with 0 and 1": "bool boolean int1",
-    "use `int8`, or `int32` for values beyond 127": "uint8 byte uchar",
-    "use `int32`": "int16 short uint16",
-    "use `int32`, or `int64` for values beyond 2147483647": "uint32 uint unsigned",
-    "use `int64`": "uint64 size_t",
-    "use `float32` with a last extent of 2": "complex64 complex",
-}
 
 
 def reserved(name: str, languages: Collection[Language]) -> str:
@@ -68,7 +58,7 @@ def reserved_entry(name: str, languages: Collection[Language]) -> str:
     if name == "main":
         return "which is the entry of the student's own program: choose another"
     if Language.CUDA in languages and (name in _CUDA_FUNCTIONS or _in_c_library(name)):
-        return f"a function of CUDA C++: choose another, such as `gpu_{name}`"
+        return f"a name of CUDA C++: choose another, such as `gpu_{name}`"
     return reserved(name, languages)
 
 
@@ -78,9 +68,6 @@ def type_meant(word: str, known: Iterable[str]) -> str:
     for kind in ElementType:
         if plain in kind.synonyms:
             return f"; did you mean `{kind.word}`?"
-    for advice, words in _ALTERNATIVES.items():
-        if plain in words.split():
-            return f"; {advice}"
     return choices(word, known)
 
 

@@ -25,6 +25,7 @@ from grader.assignment.counter_bounds import (
 )
 from grader.assignment.expression import Expression
 from grader.assignment.late import LateRule
+from grader.assignment.launch import Launch
 from grader.assignment.model import (
     PROGRAM_FILE,
     PROGRAM_NAME,
@@ -37,7 +38,7 @@ from grader.assignment.model import (
     Tiers,
 )
 from grader.assignment.problem import spec_error
-from grader.assignment.schema import schema_problems
+from grader.assignment.schema import course_problems, schema_problems
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import general_tolerance, tolerances
 from grader.assignment.validate import meaning_problems
@@ -51,6 +52,7 @@ else:
     import tomli as tomllib
 
 SPEC_FILE = "assignment.toml"
+COURSE_FILE = "course.toml"  # beside the assignments' folders: what they share
 
 _PYTHON_WORD = re.compile(r"[=,[]\s*(True|False|None)\b")
 # Word processors write these for straight quotes.
@@ -75,7 +77,7 @@ _TIPS = {
 
 
 def read_assignment(folder: Path) -> Assignment:
-    """Read and validate the assignment in `folder`.
+    """Read and validate the assignment in `folder`, with what `course.toml` beside it shares.
 
     Raises SpecError with all problems found, in the order of their lines.
     """
@@ -85,7 +87,20 @@ def read_assignment(folder: Path) -> Assignment:
     problems = list(schema_problems(data)) or list(meaning_problems(data, folder))
     if problems:
         raise spec_error(file, text, problems)
-    return _assignment(data, folder)
+    return _assignment(_with_shared(data, folder.parent / COURSE_FILE), folder)
+
+
+def _with_shared(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
+    """Return the spec with the course's tables; its own come before, limits key by key."""
+    if not file.is_file():
+        return data
+    text = read_text(file)
+    shared = _parsed(text, file)
+    problems = list(course_problems(shared))
+    if problems:
+        raise spec_error(file, text, problems)
+    limits = {**shared.get("limits", {}), **data.get("limits", {})}
+    return {**shared, **data, "limits": limits}
 
 
 def read_text(file: Path) -> str:
@@ -158,6 +173,7 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         title=data["title"],
         files={Language(word): file for word, file in data["files"].items()},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
+        bonus=data.get("bonus", False),
         tiers=_tiers(data.get("tiers", {})),
         counters=_counters(data["counters"]) if "counters" in data else None,
         rules=Rules(
@@ -254,6 +270,7 @@ def _templates(
             tolerances=own,
             title=data.get("name", ""),
             weight=data.get("weight"),
+            launch=Launch.of(data["launch"]) if "launch" in data else None,
             title_shown=visibility is Visibility.VISIBLE or not hides_name,
             visibility=visibility,
             devices=frozenset(map(Device, data.get("devices", Device))),

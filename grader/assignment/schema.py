@@ -21,6 +21,9 @@ from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import CheckName
 
+# What a course's `course.toml` may have.
+COURSE_KEYS = ("format", "late", "limits")
+
 # By jsonschema's word for a type.
 _TYPE_WORDS = {
     "object": "a table { key = … }",
@@ -53,6 +56,19 @@ def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         yield from beyond
         return
     for error in _validator(CheckName.all()).iter_errors(data):
+        yield from _problems(error)
+
+
+def course_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the problems of a parsed `course.toml`: tables of a spec that assignments share."""
+    beyond = [Problem(path, "is out of range for 64 bits") for path in _beyond_64_bits(data, ())]
+    if beyond:
+        yield from beyond
+        return
+    schema = _validator(CheckName.all()).schema
+    own = {"type": "object", "additionalProperties": False, "$defs": schema["$defs"]}
+    own["properties"] = {key: schema["properties"][key] for key in COURSE_KEYS}
+    for error in _validator(CheckName.all()).evolve(schema=own).iter_errors(data):
         yield from _problems(error)
 
 

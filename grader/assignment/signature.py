@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from grader.assignment.expression import Expression
+from grader.assignment.launch import Launch
 from grader.gpu.models import Arithmetic
 from grader.vocabulary import Language, Memory, Role
 
@@ -33,9 +34,18 @@ class ElementType(Enum):
     BFLOAT16 = "bfloat16", "__nv_bfloat16", 2, "cuda_bf16.h", ("1e-2", "2e-2"), ""
     FLOAT32 = "float32", "float", 4, "", ("1e-6", "1e-5"), "float fp32 f32 float2 float4"
     FLOAT64 = "float64", "double", 8, "", ("1e-13", "1e-12"), "double fp64 f64"
+    FLOAT8_E4M3 = "float8_e4m3fn", "__nv_fp8_e4m3", 1, "cuda_fp8.h", ("2e-3", "7e-2"), "fp8 float8"
+    FLOAT8_E5M2 = "float8_e5m2", "__nv_fp8_e5m2", 1, "cuda_fp8.h", ("1e-4", "1.3e-1"), ""
+    COMPLEX64 = "complex64", "cuFloatComplex", 8, "cuComplex.h", ("1e-6", "1e-5"), "complex"
+    BOOL = "bool", "bool", 1, "", (), "boolean int1"
     INT8 = "int8", "signed char", 1, "", (), "char"
+    INT16 = "int16", "short", 2, "", (), "short"
     INT32 = "int32", "int", 4, "", (), "int integer int4"
     INT64 = "int64", "long long", 8, "", (), "long"
+    UINT8 = "uint8", "unsigned char", 1, "", (), "byte uchar"
+    UINT16 = "uint16", "unsigned short", 2, "", (), "ushort"
+    UINT32 = "uint32", "unsigned int", 4, "", (), "uint unsigned"
+    UINT64 = "uint64", "unsigned long long", 8, "", (), "size_t ulong"
 
     def __init__(
         self,
@@ -55,8 +65,20 @@ class ElementType(Enum):
 
     @property
     def is_float(self) -> bool:
-        """True if values are floating point."""
-        return "float" in self.word
+        """True if values are floating point, or pairs of such."""
+        return "float" in self.word or self is ElementType.COMPLEX64
+
+    @property
+    def computes(self) -> bool:
+        """True if torch computes in this type, False if it only holds its numbers."""
+        return not self.word.startswith(("uint", "bool", "float8"))
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The least and the largest value of an integer type or bool."""
+        bits = 1 if self is ElementType.BOOL else 8 * self.size
+        unsigned = self.word.startswith(("uint", "bool"))
+        return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
     @classmethod
     def named(cls, word: str) -> ElementType:
@@ -99,11 +121,16 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """The entry's name, its arguments in order, and the types bound by language."""
+    """The entry's name, its arguments in order, and the types bound by language.
+
+    With a `launch` the entry is a kernel, which the grader launches: so, if the case has no launch
+    of its own.
+    """
 
     entry: str
     arguments: tuple[Argument, ...]
     types: Mapping[str, Mapping[Language, ElementType]]
+    launch: Launch | None = None
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Signature:
@@ -115,6 +142,7 @@ class Signature:
                 name: {Language(word): ElementType.named(kind) for word, kind in bound.items()}
                 for name, bound in data.get("types", {}).items()
             },
+            launch=Launch.of(data["launch"]) if "launch" in data else None,
         )
 
     @property
@@ -202,13 +230,17 @@ class Signature:
 
     @property
     def c_declaration(self) -> str:
-        """`void silu(const float* input, float* output, int n)`."""
-        return f"void {self.entry}({', '.join(map(self.c_parameter, self.arguments))})"
+        """`void silu(const float* input, float* output, int n)`, `__global__` if it is a kernel."""
+        mark = "__global__ " if self.launch else ""
+        return f"{mark}void {self.entry}({', '.join(map(self.c_parameter, self.arguments))})"
 
     @property
     def python_declaration(self) -> str:
-        """`def silu(input, output, n)`."""
-        return f"def {self.entry}({', '.join(argument.name for argument in self.arguments)})"
+        """`def silu(input, output, n)`, with `BLOCK: tl.constexpr` if it is a kernel."""
+        names = [argument.name for argument in self.arguments]
+        if self.launch:
+            names += [f"{name}: tl.constexpr" for name in self.launch.constexprs]
+        return f"def {self.entry}({', '.join(names)})"
 
     @property
     def header_name(self) -> str:
@@ -226,10 +258,11 @@ class Signature:
     def header(self) -> str:
         """Return the C++ header that a student's kernel and `main.cu` include."""
         comments = "".join(f"//   {line}\n" for line in self._describe())
+        what, linkage = ("kernel", "") if self.launch else ("function", 'extern "C" ')
         return (
-            f"// {self.header_name}: the function to implement (generated from assignment.toml).\n"
+            f"// {self.header_name}: the {what} to implement (generated from assignment.toml).\n"
             f"{comments}#pragma once\n{self.c_includes}\n"
-            f'extern "C" {self.c_declaration};\n'
+            f"{linkage}{self.c_declaration};\n"
         )
 
     def _describe(self) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from grader.assignment.counter_bounds import counter_problems
 from grader.assignment.expression import Expression
+from grader.assignment.launch import launch_problems
 from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
 from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
 from grader.assignment.problem import Problem
@@ -31,6 +32,8 @@ ORACLE_FUNCTIONS = {
     "baseline": ("inputs", "outputs"),
 }
 
+_COMPLEX = ElementType.COMPLEX64.word
+
 # Optional functions: cheaper ways to prepare and check timed calls, and a comparison of its own.
 ORACLE_HOOKS = {
     "refresh": ("inputs", "generator"),
@@ -46,7 +49,7 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
         yield Problem(
             ("name",), f'is "{data["name"]}" but the folder is "{name}": rename one of them'
         )
-    wrong = [*_signature_problems(data), *_type_problems(data)]
+    wrong = [*_signature_problems(data), *_type_problems(data), *launch_problems(data)]
     yield from wrong
     yield from _kernel_problems(data["kernels"])
     # Sizes and outputs can be checked only against a valid signature.
@@ -68,6 +71,8 @@ def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     if why:
         yield Problem(("signature", "entry"), f'is "{entry}", {why}')
     seen = {entry: "the entry's name"}
+    if signature.get("kind") == "kernel":
+        seen |= dict.fromkeys(("BLOCK", "BLOCK_X", "BLOCK_Y", "BLOCK_Z"), "for the launch's block")
     for index, argument in enumerate(arguments):
         at: KeyPath = ("signature", "arguments", index)
         name = argument["name"]
@@ -77,13 +82,18 @@ def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         if name in seen:
             yield Problem((*at, "name"), f'is "{name}", which is {seen[name]}: choose another')
         seen[name] = "also the name of an argument before it"
-        yield from _argument_problems(argument, at, signature)
+        yield from _argument_problems(argument, at, signature, languages)
     if all(argument.get("role", "in") == "in" for argument in arguments):
         yield Problem(("signature", "arguments"), 'has no output: one needs role = "out"')
 
 
+def _triton_type(word: str, types: Mapping[str, Any]) -> str:
+    """Return the element type of an argument's type in Triton."""
+    return str(types.get(word, {}).get(Language.TRITON.value, word))
+
+
 def _argument_problems(
-    argument: Mapping[str, Any], at: KeyPath, signature: Mapping[str, Any]
+    argument: Mapping[str, Any], at: KeyPath, signature: Mapping[str, Any], languages: set[Language]
 ) -> Iterator[Problem]:
     types = signature.get("types", {})
     elements = [kind.word for kind in ElementType]
@@ -91,6 +101,9 @@ def _argument_problems(
         meant = type_meant(argument["type"], [*types, *elements])
         yield Problem((*at, "type"), f'is "{argument["type"]}", which is no type{meant}')
         return
+    if Language.TRITON in languages and _triton_type(argument["type"], types) == _COMPLEX:
+        message = f'is "{_COMPLEX}", which Triton lacks: use float32 with a last extent of 2'
+        yield Problem((*at, "type"), message)
     if "shape" not in argument:
         for key in ("role", "memory"):
             if key in argument:
@@ -134,6 +147,8 @@ def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
     names: set[str] = set()
+    if all(kernel.get("bonus") for kernel in kernels):
+        yield Problem(("kernels", 0, "bonus"), "is set for every kernel: one must be no bonus")
     # By lower-case path: some file systems ignore case.
     owners: dict[str, str] = {}
     for index, kernel in enumerate(kernels):

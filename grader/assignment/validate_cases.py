@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from grader.assignment.cases import Range, case_sizes
+from grader.assignment.launch import Launch, limit_problems
 from grader.assignment.problem import Problem, named
 from grader.assignment.signature import ElementType, Signature
 from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
+from grader.vocabulary import Language
 
 _LARGEST_ARRAY_GIB = 12  # the smallest supported GPU has 15 GB for all arrays together
 
@@ -45,8 +47,21 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
         yield from language_problems(case, used, at)
         lists = list(_list_problems(case, at))
         yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
+        yield from _launch_problems(case, signature, at, triton=Language.TRITON in used)
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
+
+
+def _launch_problems(
+    case: Table, signature: Signature, at: KeyPath, *, triton: bool
+) -> Iterator[Problem]:
+    launch = Launch.of(case["launch"]) if "launch" in case else signature.launch
+    if launch is None:
+        return
+    at = (*at, "launch") if "launch" in case else ("signature", "launch")
+    defaults = {a.name: a.default for a in signature.scalars if a.default is not None}
+    for sizes in _corners(case["sizes"]):
+        yield from limit_problems(launch, {**defaults, **sizes}, triton=triton, at=at)
 
 
 def _weight_problems(cases: list[Table]) -> Iterator[Problem]:
@@ -91,8 +106,8 @@ def scalar_problem(value: float, kinds: Iterable[ElementType]) -> str:
             continue
         if not isinstance(value, int):
             return f"is {value}, but {kind.word} needs an integer"
-        bits = 8 * kind.size - 1
-        if not -(2**bits) <= value < 2**bits:
+        least, largest = kind.range
+        if not least <= value <= largest:
             return f"is {value}, which is out of range for {kind.word}"
     return ""
 
@@ -132,6 +147,9 @@ def _range_problems(bounds: Table, at: KeyPath) -> Iterator[Problem]:
         yield Problem(at, f"has min = {bounds['min']} above max = {bounds['max']}")
     elif bounds["min"] == bounds["max"]:
         yield Problem(at, f"is a range of one value: write {at[-1]} = {bounds['min']}")
+    elif any(isinstance(bounds[end], float) for end in ("min", "max")):
+        if "step" in bounds:
+            yield Problem((*at, "step"), "is for integers: remove it")
     elif beyond := (bounds["max"] - bounds["min"]) % bounds.get("step", 1):
         reached = bounds["max"] - beyond
         yield Problem(at, f"never reaches max = {bounds['max']}: write max = {reached}")

@@ -16,6 +16,7 @@ from grader.vocabulary import Device, Language
 class Built:
     """Something that a worker can run: a shared library, or a Python file.
 
+    If `launched`, the entry is a kernel and the worker launches it.
     `flags` are notes for staff about its text; with `torch_allowed` host code may compute
     outputs. `launch_limits` are settings of the emulation's runtime that say what the course's GPU
     can launch, `assembled` is what ptxas says of the file's kernels, None without nvcc. `compiled`
@@ -27,6 +28,7 @@ class Built:
     path: Path
     file: str
     entry: str
+    launched: bool = False
     evidence: BuildEvidence
     flags: tuple[str, ...] = ()
     torch_allowed: bool = False

@@ -40,13 +40,22 @@ _AMBIGUOUS = re.compile(r"address of overloaded function|instance of overloaded 
 
 
 def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] | None:
-    """Return (message, hint) if the entry itself is a kernel.
+    """Return (message, hint) if the entry is a kernel and must not be one, or the reverse.
 
     Called before compiling, because the emulation compiles a kernel as a function.
     """
     code = _without_comments(text)
     kernel = re.search(_KERNEL.format(entry=re.escape(signature.entry)), code)
-    if kernel is None or len(_definitions(code, signature.entry)) > 1:
+    lines = _definitions(code, signature.entry)
+    if signature.launch:
+        if kernel is not None or not lines:
+            return None
+        return (
+            f"{file}:{lines[0]}: `{signature.entry}` is an ordinary function; it must be a "
+            "__global__ kernel, which the grader launches",
+            _expected(signature),
+        )
+    if kernel is None or len(lines) > 1:
         return None
     return (
         f"{file}:{_line(code, kernel.end())}: `{signature.entry}` is a __global__ kernel; "
@@ -75,6 +84,9 @@ def entry_problem(
     if _AMBIGUOUS.search(about_entry) and len(lines) > 1:
         also = ", ".join(map(str, lines[1:]))
         return f"{place}: `{entry}` is defined more than once, see line {also}", expected
+    if signature.launch and _AMBIGUOUS.search(about_entry):
+        # The header declares another one with the expected parameters.
+        return f"{place}: `{entry}` has a wrong parameter list", expected
     if _HIDDEN.search(about_entry) and lines:
         return f"{place}: `{entry}` is inside a namespace or class; move it out", expected
     if SIGNATURE_MARK not in output:

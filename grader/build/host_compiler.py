@@ -127,8 +127,10 @@ def _plain(item: cuda_cpp.Refused | cuda_cpp.Unsupported) -> str:
     return item.message.removeprefix(f"{item.file}:{item.line}").removeprefix(":").lstrip()
 
 
-def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
+def host_compiler(cxx: Tool, mode: Mode = Mode.FAST, *, contract: bool = False) -> Compiler:
     """Return the compiler of shared libraries for this CPU.
+
+    With `contract`, it rounds a * b + c once, as nvcc does.
 
     Its `parts` raise ToolError if g++ cannot compile the runtime.
     """
@@ -141,6 +143,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
             runtime=Path(cuda_cpp.OBJECT),
             output=output,
             include_dirs=(include,),
+            contract=contract,
         )
 
     return _compiler(cxx, mode, f"host-{mode}", command)

@@ -43,11 +43,13 @@ def build(
     *,
     architecture: tuple[int, int] | None,
     scratch: Path,
+    contract: bool = False,
 ) -> Built | Rejected:
     """Build `source` for `device`, or return why that is impossible.
 
     `architecture` is the GPU's compute capability (needed for cuda); `scratch` is a folder that
-    lives as long as the result. Raises GraderError if a compiler breaks down.
+    lives as long as the result. `contract` is that of `host_compiler`. Raises GraderError if a
+    compiler breaks down.
     """
     if source.problem is not None:
         return reject_source(source.problem, source.hint)
@@ -70,7 +72,7 @@ def build(
     return build_on_cpu(
         source,
         compile_with,
-        lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx), text),
+        lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx, contract=contract), text),
         allowed,
     )
 
@@ -256,6 +258,7 @@ def _compile(
         path=compiled.library,
         file=source.path,
         entry=signature.entry,
+        launched=signature.launch is not None,
         evidence=compiled.evidence,
     )
 

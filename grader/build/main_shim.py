@@ -32,6 +32,7 @@ _FUNCTIONS = {
     "**": "power",
     "min": "least",
     "max": "most",
+    "cdiv": "divide_up",
 }
 
 _SHIM = """\

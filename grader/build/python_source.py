@@ -50,6 +50,7 @@ def build_python(
         path=path,
         file=source.path,
         entry=signature.entry,
+        launched=signature.launch is not None,
         evidence=_evidence(tuple(_foreign_call(source.path, call) for call in found["foreign"])),
         flags=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
     )
@@ -111,15 +112,32 @@ def _problem(
         names = [*found["functions"], *found["assigned"]]
         suggestion = did_you_mean(signature.entry, names)
         return f"{file} defines no function `{signature.entry}`{suggestion}", expected, None
-    if any(name.split("(")[0].endswith("jit") for name in entry["decorators"]):
+    is_kernel = any(name.split("(")[0].endswith("jit") for name in entry["decorators"])
+    if signature.launch and not is_kernel:
+        return (
+            f"{file}:{entry['line']}: `{signature.entry}` is an ordinary function; it must be a "
+            "@triton.jit kernel, which the grader launches",
+            expected,
+            entry["line"],
+        )
+    if is_kernel and not signature.launch:
         return (
             f"{file}:{entry['line']}: `{signature.entry}` is a @triton.jit kernel; "
             "it must be an ordinary function that launches one",
             expected,
             entry["line"],
         )
-    count = len(signature.arguments)
+    constexprs = signature.launch.constexprs if signature.launch else ()
+    count = len(signature.arguments) + len(constexprs)
     positional = len(entry["positional"])
+    for name in constexprs:
+        if name not in entry["positional"]:
+            return (
+                f"{file}:{entry['line']}: `{signature.entry}` has no argument `{name}`; "
+                f"found: {entry['text']}",
+                expected,
+                entry["line"],
+            )
     fits = positional - entry["defaults"] <= count and (positional >= count or entry["variadic"])
     if fits and not entry["required_keywords"]:
         return None

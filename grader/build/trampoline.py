@@ -60,8 +60,7 @@ namespace grader_trampoline {{
 template struct {mark}<decltype(&::{entry})>;
 
 void grader_call_once(const unsigned long long* grader_bits) {{
-  ::{entry}(
-{values});
+{call}
 }}
 
 }}  // namespace grader_trampoline
@@ -90,18 +89,37 @@ extern "C" __attribute__((visibility("default"))) int grader_call_again(
 """
 
 
+# A kernel is launched; the emulation of a GPU has no <<< >>> outside of a student's file.
+_CALL = """\
+  ::{entry}(
+{values});"""
+_LAUNCH = """\
+  const unsigned long long* grader_launch = grader_bits + {count};
+  const dim3 grader_grid(grader_launch[0], grader_launch[1], grader_launch[2]);
+  const dim3 grader_block(grader_launch[3], grader_launch[4], grader_launch[5]);
+#ifdef GRADER_INLINE
+  ::grader::Launch(grader_grid, grader_block, grader_launch[6]).grader_named(
+      "{entry}", [](auto&... grader_argument) {{ ::{entry}(grader_argument...); }})(
+#else
+  ::{entry}<<<grader_grid, grader_block, grader_launch[6]>>>(
+#endif
+{values});"""
+
+
 def trampoline(signature: Signature, file: str) -> str:
     """Return the trampoline that includes `file` and calls the entry."""
+    values = ",\n".join(
+        f"      grader_trampoline::grader_value<{plain_type(signature, a)}>(grader_bits[{i}])"
+        for i, a in enumerate(signature.arguments)
+    )
+    call = _LAUNCH if signature.launch else _CALL
     return _TEMPLATE.format(
         entry=signature.entry,
         file=file,
         includes=signature.c_includes,
         mark=SIGNATURE_MARK,
         plain_types=", ".join(plain_type(signature, a) for a in signature.arguments),
-        values=",\n".join(
-            f"      grader_trampoline::grader_value<{plain_type(signature, a)}>(grader_bits[{i}])"
-            for i, a in enumerate(signature.arguments)
-        ),
+        call=call.format(entry=signature.entry, values=values, count=len(signature.arguments)),
     )
 
 

@@ -30,7 +30,6 @@ def _formats() -> list[str]:
 @click.option(
     "--format",
     "form",
-    required=True,
     type=options.Registered(_formats),
     help="The platform whose result file to write.",
 )
@@ -38,7 +37,6 @@ def _formats() -> list[str]:
     "--output",
     "--out",
     "output",
-    required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the result here; the file is complete and valid at every moment.",
 )
@@ -94,9 +92,18 @@ def _formats() -> list[str]:
     show_default=True,
     help="The length of the period for --rate-limit, in hours.",
 )
+@click.option(
+    "--try",
+    "platform",
+    type=click.Choice(["gradescope"]),
+    help="Run the archive of `grade release` here as the platform would, with a sample of its "
+    "metadata (or --metadata), and show the result; --output is optional.",
+)
 @options.show
 def ci(
-    form: str,
+    form: str | None,
+    platform: str | None,
+    output: Path | None,
     level: str,
     rate_limit: int | None,
     window_h: float,
@@ -109,6 +116,7 @@ def ci(
     grade ci silu --from submission --format gradescope --output results/results.json
     grade ci silu --from . --format github --output classroom.json
     grade ci silu --from ann/ --format json --output ann.json --device cuda --seed 17
+    grade ci silu --from homework --try gradescope
     grade ci silu --from submission --format gradescope --output results/results.json \\
         --cluster tls://head.example.edu:8786 --cluster-tls tls/
 
@@ -119,12 +127,23 @@ def ci(
     from grader.formats.registry import named
     from grader.sandbox.level import Level
 
+    if platform is not None:
+        from grader.commands.ci.trial import try_gradescope
+
+        name, source = arguments["assignment"], arguments["source"]
+        sys.exit(try_gradescope(name, source, output, arguments["metadata_path"]))
+    for option, value in (("--format", form), ("--output", output)):
+        if value is None:
+            raise click.UsageError(f"Missing option '{option}'.")
+    assert form is not None
+    assert output is not None
     limit = None if rate_limit is None else RateLimit(count=rate_limit, window_h=window_h)
     asked = Request(
         format=named(form),
         level=Level(level),
         limit=limit,
         shown=options.shown_visibilities(shown),
+        output=output,
         **arguments,
     )
     sys.exit(grade_ci(asked))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from grader.cli import options
-from grader.errors import ExitCode
+from grader.errors import ExitCode, UsageError
 
 
 @click.command()
@@ -19,7 +19,6 @@ from grader.errors import ExitCode
     "--out",
     "--output",
     "out",
-    required=True,
     type=click.Path(path_type=Path, file_okay=False),
     help="The folder for reports. Submissions with a current report are not graded again.",
 )
@@ -61,7 +60,15 @@ from grader.errors import ExitCode
     metavar="SECONDS",
     help="Give up on a cluster that has no workers or does not answer for this long.",
 )
-def batch(**arguments: Any) -> None:
+@click.option(
+    "--export-for",
+    "export_for",
+    nargs=2,
+    type=(click.Choice(["dolos"]), click.Path(path_type=Path)),
+    metavar="dolos DIR",
+    help="Grade nothing: write the files for a similarity tool into a new folder.",
+)
+def batch(export_for: tuple[str, Path] | None, out: Path | None, **arguments: Any) -> None:
     """Grade a class: each submission in FOLDER, for each ASSIGNMENT (staff).
 
     \b
@@ -72,14 +79,20 @@ def batch(**arguments: Any) -> None:
     grade batch hand-ins/ silu --out graded/
     grade batch hand-ins/ silu --out graded/ --csv grades.csv
 
+    grade batch hand-ins/ silu --export-for dolos similar/
+
     Run again, it grades only submissions that are new, changed or could not be
     graded. Exit code 0 if every submission has its report, else 1.
     """
-    from grader.commands.batch.run import Request
+    from grader.commands.batch.run import Request, run_export
     from grader.commands.batch.run import batch as run
 
+    if export_for is not None:
+        sys.exit(run_export(arguments["folder"], arguments["assignments"], export_for[1]))
+    if out is None:
+        raise UsageError("--out is missing: the folder for reports", tip="grade batch --help")
     try:
-        sys.exit(run(Request(**arguments)))
+        sys.exit(run(Request(out=out, **arguments)))
     except KeyboardInterrupt:
         click.echo("finished reports are kept; run the same command to grade the rest", err=True)
         raise

@@ -183,6 +183,11 @@ def calibrate(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write the result to this file.",
 )
+@click.option(
+    "--update",
+    is_flag=True,
+    help="First write the generated files that are out of date: stubs, header, handout's tables.",
+)
 def verify(**arguments: Any) -> None:
     """Check the references, samples and oracle of assignments (staff: needs reference/).
 

@@ -34,6 +34,11 @@ _LANGUAGES = [str(word) for word in Language]
     "array (in, out, inout), NAME:TYPE for a scalar.",
 )
 @click.option(
+    "--kernel",
+    is_flag=True,
+    help="Students write the bare kernel (__global__, @triton.jit), and the grader launches it.",
+)
+@click.option(
     "--course",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="The course's folder. Default: the nearest one with assignments/, else this folder.",
@@ -43,6 +48,7 @@ def new(
     title: str | None,
     languages: tuple[str, ...],
     arguments: tuple[str, ...],
+    kernel: bool,
     course: Path | None,
 ) -> None:
     """Write the files of a new assignment that works at once (instructors).
@@ -57,7 +63,7 @@ def new(
     if not arguments:
         make_draft(name, title, languages, EXAMPLE.replace("--argument ", "").split())
         title, languages, arguments = _ask(name, title, languages)
-    draft = make_draft(name, title, languages, arguments)
+    draft = make_draft(name, title, languages, arguments, kernel=kernel)
     folder = course or course_folder(Path.cwd())
     files = write_files(draft, folder)
     click.echo(f"made in {folder}:")

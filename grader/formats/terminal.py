@@ -95,6 +95,7 @@ def _kernel(
         won += f", {points(kernel.pending)} pending"
     absence = _absence(kernel)
     why = "" if absence is None else f": {absence.message}"
+    counts += ", bonus" if kernel.bonus else ""
     title = (" · ".join(parts), "bold")
     page.sentence(title, ": ", _verdict(kernel.verdict), f"{won}{counts}{why}")
     if absence is not None:

@@ -32,6 +32,7 @@ class Builds:
         self._folder = folder
         self._pool = pool
         self._device = options.device
+        self._contract = options.contract
         self._architecture = options.gpu.compute_capability if options.gpu else None
         self._builds: dict[tuple[str, Language], Future[Built | Rejected]] = {}
         self._checked: dict[tuple[str, Language], Future[Checked | Rejected]] = {}
@@ -51,6 +52,7 @@ class Builds:
                 self._device,
                 architecture=self._architecture,
                 scratch=self._folder / file.kernel.name / file.language.value,
+                contract=self._contract,
             )
         for file in filter(needs_checked_build, kernels):
             self.checked_future(file)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from grader.assignment.generated import STUBS_FILE
 from grader.assignment.model import Assignment
+from grader.assignment.reader import COURSE_FILE
 from grader.submission.reader import Submission
 from grader.system.cache import content_key
 
@@ -38,4 +39,7 @@ def spec_hash(assignment: Assignment) -> str:
     for name in _DECISIVE_FILES:
         file = assignment.folder / name
         parts += [name, file.read_bytes() if file.is_file() else b""]
+    course = assignment.folder.parent / COURSE_FILE
+    if course.is_file():  # without one the hash is that of earlier versions
+        parts += [COURSE_FILE, course.read_bytes()]
     return content_key(*parts)

@@ -15,7 +15,7 @@ from itertools import groupby
 from grader.errors import UsageError
 from grader.grading import score
 from grader.report.model import CheckResult, KernelResult, Report
-from grader.report.verdict import Verdict, aggregate
+from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName
 
 # Keys of the environment that must agree, and what different values mean.
@@ -59,7 +59,7 @@ def merge(first: Report, second: Report, names: str) -> Merged:
     counted = [kernel for kernel in kernels if kernel.counted]
     report = replace(
         first,
-        verdict=aggregate(kernel.verdict for kernel in counted),
+        verdict=score.overall(counted),
         score=score.total(kernel.score for kernel in counted),
         pending=round(sum(kernel.pending for kernel in counted), 2),
         kernels=tuple(kernels),

@@ -23,7 +23,7 @@ class Options:
 
     `gpu` is the GPU to use, None for the CPU. With `transport` None, memory is shared if a probe
     shows that this works. With `first`, the run takes kernel by kernel and ends at the first check
-    that fails.
+    that fails. With `contract`, CUDA C++ on the CPU rounds a * b + c once, as nvcc makes it.
     """
 
     gpu: Gpu | None = None
@@ -34,6 +34,7 @@ class Options:
     secret_seed: int = 0
     transport: Transport | None = None
     first: bool = False
+    contract: bool = False
 
     @property
     def device(self) -> Device:

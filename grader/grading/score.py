@@ -68,6 +68,7 @@ def kernel_result(
         score=0.0,
         max_score=kernel.max_score,
         pending=0.0,
+        bonus=kernel.bonus,
     )
     return with_checks(result, checks)
 
@@ -127,9 +128,9 @@ def assemble(
     return Report(
         assignment=assignment.name,
         title=assignment.title,
-        verdict=aggregate(result.verdict for result in counted),
+        verdict=overall(counted),
         score=total(result.score for result in counted),
-        max_score=sum(result.max_score for result in counted),
+        max_score=sum(result.max_score for result in counted if not result.bonus),
         pending=sum(result.pending for result in counted),
         handed_in=sum(result.verdict is not Verdict.NOT_SUBMITTED for result in counted),
         kernels_total=len(counted),
@@ -138,6 +139,12 @@ def assemble(
         environment=environment,
         kernels=tuple(kernels),
     )
+
+
+def overall(counted: Sequence[KernelResult]) -> Verdict:
+    """Return the verdict of a submission; a bonus decides only if nothing else was graded."""
+    regular = [result.verdict for result in counted if not result.bonus]
+    return aggregate(regular or [result.verdict for result in counted])
 
 
 def total(scores: Iterable[float | None]) -> float | None:

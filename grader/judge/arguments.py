@@ -5,21 +5,36 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
+from grader.assignment.launch import Launch
 from grader.assignment.signature import Argument, ElementType, Signature
 from grader.protocol import wire
 from grader.vocabulary import Language
 
 
 def call_arguments(
-    signature: Signature, language: Language, sizes: Mapping[str, int | float]
+    signature: Signature,
+    language: Language,
+    sizes: Mapping[str, int | float],
+    launch: Launch | None = None,
 ) -> bytes:
-    """Return the payload of CALL for a case's sizes; arrays take the slots in their order."""
+    """Return the payload of CALL for a case's sizes; arrays take the slots in their order.
+
+    If the entry is a kernel, the numbers of the case's launch follow, or those of the signature's.
+    """
     slots = {argument.name: slot for slot, argument in enumerate(signature.arrays)}
     kinds = [(a, signature.element_type(a, language)) for a in signature.arguments]
     values = [
         slots[a.name] if a.is_array else signature.scalar(a, sizes) for a in signature.arguments
     ]
-    return pack_arguments(kinds, values)
+    launched = launch or signature.launch
+    numbers = launched.numbers(_all_sizes(signature, sizes)) if launched else ()
+    words = (wire.ARGUMENT.pack(wire.INTEGER, number) for number in numbers)
+    return pack_arguments(kinds, values) + b"".join(words)
+
+
+def _all_sizes(signature: Signature, sizes: Mapping[str, int | float]) -> Mapping[str, int | float]:
+    """Return the sizes with the values of all scalars."""
+    return {**{a.name: signature.scalar(a, sizes) for a in signature.scalars}, **sizes}
 
 
 def pack_arguments(
@@ -34,6 +49,10 @@ def pack_arguments(
             packed += wire.ARGUMENT.pack(wire.FLOAT32, _bits("<fxxxx", value))
         elif kind is ElementType.FLOAT64:
             packed += wire.ARGUMENT.pack(wire.FLOAT64, _bits("<d", value))
+        elif kind is ElementType.BOOL:
+            packed += wire.ARGUMENT.pack(wire.BOOL, int(value))
+        elif kind.range[0] == 0:
+            packed += wire.ARGUMENT.pack(wire.UNSIGNED, int(value))
         else:
             packed += wire.ARGUMENT.pack(wire.INTEGER, _bits("<q", int(value)))
     return packed

@@ -9,6 +9,9 @@ An element is accepted iff one of these holds:
 Of integers |actual - expected| <= atol, without the relative part: `atol = 1` lets a pixel be off
 by one, and no tolerance that is meant for floats lets an index be wrong.
 
+Complex numbers are pairs of real ones here, in one more extent of two: each part is accepted within
+atol + rtol * |expected|, the modulus of both.
+
 Every clause states what is accepted. A NaN, for which no comparison holds, therefore cannot pass,
 as it does in `if difference > bound: reject`. An expected value that overflows the output's type is
 expected as that type's infinity. With `exact`, the bits must be equal.
@@ -35,11 +38,12 @@ BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One output, its expected values, and which elements are wrong, all in the output's shape.
+    """One output, its expected values, and which elements are wrong, all in the shape of `parts`.
 
-    `wrong_allowed` of the elements may be wrong. `refusal` is what the oracle's `accept` says
-    against the outputs, "" if it accepts them; None if the elements decide. With `accept` no
-    element is marked as wrong.
+    `actual` and `expected` are in types with arithmetic; `element_bytes` is the size of an element
+    of the output, for complex numbers of a part. `wrong_allowed` of the elements may be wrong.
+    `refusal` is what the oracle's `accept` says against the outputs, "" if it accepts them; None if
+    the elements decide. With `accept` no element is marked as wrong.
     """
 
     output: str
@@ -47,6 +51,7 @@ class Comparison:
     expected: torch.Tensor
     allowed: torch.Tensor
     wrong: torch.Tensor
+    element_bytes: int
     wrong_allowed: int = 0
     refusal: str | None = None
 
@@ -98,13 +103,44 @@ class Comparison:
         )
 
 
-def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
-    """Return the mask of accepted elements.
+def parts(values: torch.Tensor) -> torch.Tensor:
+    """Return a view of complex numbers as pairs of real ones, of bools as bytes; or the values."""
+    if values.dtype is torch.bool:  # torch would make 1 of any byte that is not 0
+        return values.view(torch.uint8)
+    return torch.view_as_real(values) if values.is_complex() else values
 
-    `actual` has the output's element type; `expected` is float64, or int64 for integers; both have
-    the same shape.
+
+def computable(values: torch.Tensor) -> torch.Tensor:
+    """Return `parts` in a type that torch computes in: float8 and unsigned integers it only holds.
+
+    The numbers are the same, but for those of 64 bits beyond int64, which wrap around.
     """
-    rounded = expected.to(actual.dtype)
+    values = parts(values)
+    if values.dtype.is_floating_point:
+        return values.float() if values.element_size() == 1 else values
+    return values if torch.iinfo(values.dtype).min < 0 else values.to(torch.int64)
+
+
+def has_arithmetic(values: torch.Tensor) -> bool:
+    """True if torch computes in the type of an input, so that hypotheses can change it."""
+    return values.dtype is torch.uint8 or computable(values).dtype == values.dtype
+
+
+def widened(values: torch.Tensor) -> torch.Tensor:
+    """Return an output's values in the type of expected ones."""
+    if values.is_complex():
+        return values.to(torch.complex128)
+    return values.double() if values.is_floating_point() else parts(values).to(torch.int64)
+
+
+def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
+    """Return the mask of accepted elements, in the shape of `parts`.
+
+    `actual` has the output's element type; `expected` is float64, complex128, or int64 for
+    integers; both have the same shape.
+    """
+    rounded = parts(expected.to(actual.dtype))
+    actual = parts(actual)
     if not actual.dtype.is_floating_point and not tolerance.exact and tolerance.atol >= 1:
         apart = (actual.to(torch.int64) - rounded.to(torch.int64)).abs()
         # A difference that overflows may look small.
@@ -114,8 +150,9 @@ def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) 
         bits = BITS[actual.element_size()]
         return actual.contiguous().view(bits) == rounded.contiguous().view(bits)
     actual_double = actual.double()
-    infinite = torch.isinf(rounded)
-    close = ((actual_double - expected).abs() <= allowed(expected, tolerance)) & ~infinite
+    infinite = torch.isinf(rounded.double())
+    bound, expected = allowed(expected, tolerance), parts(expected)
+    close = ((actual_double - expected).abs() <= bound) & ~infinite
     if bool(close.all()):  # as in nearly every right case
         return close
     same_nan = torch.isnan(actual_double) & torch.isnan(expected)
@@ -133,12 +170,15 @@ def accepts_all(actual: torch.Tensor, expected: torch.Tensor, tolerance: Toleran
 
 
 def allowed(expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
-    """Return the largest accepted difference, element by element, in float64."""
+    """Return the largest accepted difference, element by element of `parts`, in float64."""
+    shape = parts(expected).shape
     if tolerance.exact:
-        return torch.zeros(expected.shape, dtype=torch.float64)
+        return torch.zeros(shape, dtype=torch.float64)
+    if expected.is_complex():
+        return (tolerance.atol + tolerance.rtol * expected.abs()).unsqueeze(-1).expand(shape)
     if not expected.dtype.is_floating_point:
         whole = tolerance.atol if tolerance.atol >= 1 else 0.0
-        return torch.full(expected.shape, whole, dtype=torch.float64)
+        return torch.full(shape, whole, dtype=torch.float64)
     return tolerance.atol + tolerance.rtol * expected.abs()
 
 
@@ -154,15 +194,21 @@ def compare(
     wrong = (
         ~accepts(actual, expected, tolerance)
         if elements_decide
-        else torch.zeros_like(expected, dtype=torch.bool)
+        else torch.zeros_like(parts(expected), dtype=torch.bool)
     )
+    native, shown = parts(actual), computable(actual)
+    # Whole numbers as the output's type holds them: -1 of an unsigned type is its largest.
+    wraps = not expected.is_complex() and not expected.is_floating_point()
     return Comparison(
         output=output,
-        actual=actual,
-        expected=expected,
+        actual=shown,
+        expected=computable(expected.to(actual.dtype)).to(torch.int64)
+        if wraps
+        else parts(expected),
         allowed=allowed(expected, tolerance),
         wrong=wrong,
-        wrong_allowed=tolerance.wrong_allowed(expected.numel()),
+        element_bytes=native.element_size(),
+        wrong_allowed=tolerance.wrong_allowed(wrong.numel()),
         refusal=refusal,
     )
 

@@ -39,7 +39,7 @@ class PatternInput:
     @property
     def unwritten(self) -> torch.Tensor:
         """Marks the elements that were never written."""
-        return self.unwritten_bytes == self.comparison.actual.element_size()
+        return self.unwritten_bytes == self.comparison.element_bytes
 
     @property
     def wrong_pairs(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -107,7 +107,7 @@ TORN = "each element was written in part"
 def _torn(given: PatternInput) -> str | None:
     """Recognise partly written elements; a few may look so by chance, most must."""
     counts = given.unwritten_bytes[given.comparison.wrong & ~given.unwritten]
-    size = given.comparison.actual.element_size()
+    size = given.comparison.element_bytes
     if counts.numel() == 0 or int((counts > 0).sum()) * 2 <= counts.numel():
         return None
     return f"{TORN}: {size - int(counts.median())} of its {size} bytes"

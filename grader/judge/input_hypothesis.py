@@ -17,7 +17,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
-from grader.judge.compare import Comparison, accepts, accepts_all
+from grader.judge.compare import Comparison, accepts, accepts_all, has_arithmetic, parts
 from grader.judge.oracle import CaseData, Oracle
 
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
@@ -38,8 +38,8 @@ def explain(
     tolerance: Tolerance,
 ) -> str | None:
     """Return the hypothesis that all elements of the output agree with, None if there is none."""
-    inputs = sum(value.numel() for value in data.inputs.values())
-    if comparison.wrong.numel() > _MOST_ELEMENTS or inputs > 16 * _MOST_ELEMENTS:
+    given = sum(value.numel() for value in data.inputs.values())
+    if comparison.wrong.numel() > _MOST_ELEMENTS or given > 16 * _MOST_ELEMENTS:
         return None
     if int(comparison.wrong.sum()) < _LEAST:
         return None
@@ -53,9 +53,10 @@ def explain(
 
     def outcome(changed: Mapping[str, Any]) -> torch.Tensor:
         arguments = {**oracle.arguments(case, data.inputs), **changed}
-        return oracle.expected(case, arguments)[comparison.output]
+        return parts(oracle.expected(case, arguments)[comparison.output])
 
-    for sentence, changed in _hypotheses(signature, case, data.inputs, comparison):
+    inputs = {name: value for name, value in data.inputs.items() if has_arithmetic(value)}
+    for sentence, changed in _hypotheses(signature, case, inputs, comparison):
         other = outcome(changed)
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
@@ -71,7 +72,7 @@ def explain(
         return closest[1]
     if not any(_summed(signature, comparison.output)):
         return None
-    floats = {name: value for name, value in data.inputs.items() if value.is_floating_point()}
+    floats = {name: value for name, value in inputs.items() if value.is_floating_point()}
     return _short_sum(comparison, outcome({name: value.abs() for name, value in floats.items()}))
 
 
@@ -232,8 +233,8 @@ def _other_sums(
 ) -> Iterator[Hypothesis]:
     """Yield sums over an axis that the output lacks, with other terms than all of them."""
     for name, axis, size in _summed(signature, output):
-        value = inputs[name]
-        if value.shape[axis] < 2:
+        value = inputs.get(name)
+        if value is None or value.shape[axis] < 2:
             continue
         for sentence, weights in _terms(size, value.shape[axis]):
             shape = [1] * value.dim()

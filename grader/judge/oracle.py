@@ -204,11 +204,10 @@ class Oracle:
 
     def _expected(self, argument: Argument, made: Any, case: Case) -> torch.Tensor:
         value = self._array("expected", argument, made, case)
-        if value.dtype.is_floating_point:
-            if value.dtype != torch.float64:
-                self._broken(
-                    f"expected() returned `{argument.name}` as {value.dtype}, not torch.float64"
-                )
+        if value.dtype.is_floating_point or value.dtype.is_complex:
+            wide = torch.complex128 if value.dtype.is_complex else torch.float64
+            if value.dtype != wide:
+                self._broken(f"expected() returned `{argument.name}` as {value.dtype}, not {wide}")
             return value
         return value.to(torch.int64)
 

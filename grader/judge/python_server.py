@@ -34,7 +34,8 @@ class Request:
     `executes` is the executor of a worker's launches, and runs no submission; `checked` makes it
     find races and the like, `host_writes` lets host code compute outputs, `records` makes it record
     the launches.
-    `target` is the compute capability for which launches are compiled without a GPU.
+    `target` is the compute capability for which launches are compiled without a GPU. If `launched`,
+    the entry is a kernel, which the worker launches.
     """
 
     file: Path
@@ -49,6 +50,7 @@ class Request:
     records: bool = False
     target: int = field(default_factory=lambda: course_target().capability)
     turn: int = 0
+    launched: bool = False
 
 
 class PythonServer:

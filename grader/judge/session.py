@@ -148,6 +148,7 @@ class Session:
                 file=self._copy,
                 entry=built.entry,
                 device=built.device,
+                launched=built.launched,
                 cwd=self._folder,
                 tuning=self._tuning,
                 idle=self._idle,
@@ -175,7 +176,8 @@ class Session:
         """Return the command of a worker that is not forked from the server."""
         file, device = str(self._copy), built.device.value
         if built.language is Language.TRITON:
-            return [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
+            worker = [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
+            return [*worker, programs.LAUNCHED] if built.launched else worker
         command = quick_start(programs.CUDA_WORKER, file, device)
         if self._tool is None:
             return [*command, f"{built.launch_limits} {self._host_settings}".strip()]

@@ -17,3 +17,5 @@ TRITON_COMPILE = _WORKER / "triton_compile.py"
 
 # As the last argument of CUDA_WORKER: open the GPU before the first command.
 CONTEXT = "context"
+# The same of PYTHON_WORKER: the entry is a kernel, which the worker launches.
+LAUNCHED = "launched"

@@ -103,6 +103,8 @@ SLOT = 0  # the buffer in that slot
 INTEGER = 1  # two's complement in 64 bits
 FLOAT32 = 2  # its bits in the low 32
 FLOAT64 = 3
+UNSIGNED = 4  # 64 bits
+BOOL = 5  # 0 or 1
 
 # PREPARE: the number of arguments, of slots per buffer set, and of calls; then the arguments,
 # which name slots of the first set; then the set of each call.
@@ -115,7 +117,10 @@ MESSAGE_BYTES = 32768
 POLL_S = 0.05
 
 # The order is the wire code of an element type.
-DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64")
+DTYPES = (
+    *("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "complex64"),
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+)
 
 
 def unpack_run(payload: bytes) -> tuple[int, list[list[tuple[int, int]]]]:

@@ -62,8 +62,9 @@ class KernelResult:
     """One kernel in one language, or a kernel that was not handed in (no language).
 
     If both languages were handed in, there is a result for each, and `counted` marks the better
-    one, whose points count. `source_lines` are the lines of the file that evidence names, with
-    their surroundings, by number.
+    one, whose points count. Points of a `bonus` come on top of all points of the assignment, and
+    its verdict does not decide that of the submission. `source_lines` are the lines of the file
+    that evidence names, with their surroundings, by number.
     """
 
     name: str
@@ -76,6 +77,7 @@ class KernelResult:
     max_score: float
     pending: float
     checks: tuple[CheckResult, ...] = ()
+    bonus: bool = False
     source_lines: dict[str, str] = field(default_factory=dict)
 
 

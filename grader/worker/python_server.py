@@ -35,7 +35,7 @@ from grader.worker import confine
 _FORK_S = 5.0
 # What a request says to an executor, and to a worker.
 _EXECUTOR = ("checked", "host_writes", "idle", "records")
-_WORKER = ("file", "entry", "device", "tuning", "idle", "target", "turn")
+_WORKER = ("file", "entry", "device", "tuning", "idle", "target", "turn", "launched")
 
 
 def prepare(device: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import standalone  # noqa: F401 # so that the imports below find their modules
 
-from grader.protocol import cuda_driver, launches, wire
+from grader.protocol import cuda_driver, launches, programs, wire
 from grader.protocol.targets import target_of
 from grader.worker import host_memory, worker_log
 
@@ -28,7 +28,8 @@ class Worker:
     """The commands of `wire`, one method each.
 
     `target` is the compute capability for which Triton compiles without a GPU, `turn` the number
-    of the first configuration of autotuners.
+    of the first configuration of autotuners. If `launched`, the entry is a kernel, and the last
+    arguments of a call are its launch.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class Worker:
         idle: bool = False,
         target: int = 80,
         turn: int = 0,
+        launched: bool = False,
     ) -> None:
         import torch
 
         self._torch = torch
         self._file = file
         self._entry = entry
+        self._launched = launched
         self._device = device
         self._function: Any = None
         self._tensors: dict[int, Any] = {}
@@ -106,6 +109,8 @@ class Worker:
         if problem:
             worker_log.tell("entry", problem=problem)
             return wire.LOAD_FAILED
+        if self._launched:
+            self._function = _launching(self._function)
         try:
             self._open_device()
         except Exception as error:  # torch raises many kinds
@@ -119,8 +124,8 @@ class Worker:
 
         if function is None:
             return "missing"
-        if isinstance(function, KernelInterface):
-            return "kernel"
+        if isinstance(function, KernelInterface) != self._launched:
+            return "function" if self._launched else "kernel"
         return None if callable(function) else type(function).__name__
 
     def _open_device(self) -> None:
@@ -212,6 +217,8 @@ class Worker:
             return float(struct.unpack_from("<f", raw)[0])
         if kind == wire.FLOAT64:
             return float(struct.unpack("<d", raw)[0])
+        if kind in (wire.UNSIGNED, wire.BOOL):
+            return bool(bits) if kind == wire.BOOL else bits
         return int(struct.unpack("<q", raw)[0])
 
     def copy_in(self) -> None:
@@ -246,6 +253,18 @@ class Worker:
                 self._torch.cuda.empty_cache()
 
 
+def _launching(kernel: Any) -> Any:
+    """Return a function that launches a kernel: on arguments, then grid, block, shared bytes."""
+    names = getattr(kernel, "arg_names", ())
+
+    def launch(*arguments: Any) -> None:
+        *values, grid_x, grid_y, grid_z, x, y, z, _shared = arguments
+        block = {"BLOCK": x, "BLOCK_X": x, "BLOCK_Y": y, "BLOCK_Z": z}
+        kernel[grid_x, grid_y, grid_z](*values, **{k: v for k, v in block.items() if k in names})
+
+    return launch
+
+
 def serve(file: str, entry: str, device: str, **settings: Any) -> None:
     """Carry out commands until the judge closes the channel, then end the process.
 
@@ -278,4 +297,4 @@ def serve(file: str, entry: str, device: str, **settings: Any) -> None:
 
 if __name__ == "__main__":
     # Not forked, so that a tool can observe this process from its start.
-    serve(sys.argv[1], sys.argv[2], sys.argv[3])
+    serve(*sys.argv[1:4], launched=programs.LAUNCHED in sys.argv[4:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +11,15 @@ from paths import REPOSITORY
 
 from grader.assignment.calibration import BenchmarkFigure, Calibration, SourceFigure, calibrations
 from grader.assignment.generated import generated_for
-from grader.assignment.handout import BEGIN, END, HANDOUT, with_figures, with_tiers
+from grader.assignment.handout import HANDOUT, with_tables
 from grader.assignment.model import Assignment, Kernel, Tiers
 from grader.assignment.reader import read_assignment
-from grader.errors import GraderError
+from grader.errors import GraderError, SpecError
 from grader.timing.decision import Scale, Tier
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Language, Visibility
 
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
+BEGIN, END = "<!-- tiers: generated -->", "<!-- end -->"
 SLOW, FAST = Tier(speedup=0.5, share=0.4), Tier(speedup=2.0, share=1.0)
 BARE = f"before\n{BEGIN}\nanything\n{END}\nafter\n"
 FILES = {Language.CUDA: "a.cu", Language.TRITON: "a.py"}
@@ -34,7 +36,7 @@ def timed(tiers: Tiers, name: str = "a") -> Kernel:
 
 def rows(*kernels: Kernel) -> list[str]:
     """Return the rows of the table between the markers, without its head."""
-    text = with_tiers(BARE, course(*kernels))
+    text = with_tables(BARE, course(*kernels))
     assert text.startswith(f"before\n{BEGIN}\n")
     assert text.endswith(f"\n{END}\nafter\n")
     return text.splitlines()[4:-2]
@@ -81,9 +83,9 @@ def test_a_share_of_the_roofline_is_in_the_row_and_named_in_the_head() -> None:
     tiers = Tiers(default=dict.fromkeys(Language, (SLOW, replace(FAST, roof=0.85))))
     assert rows(timed(tiers)) == ["| CUDA C++, Triton | any | 3.6 at 0.5, 9 at 2 or 85 % |"]
     head = "at how many times torch's speed, or which share of a copy's bandwidth |"
-    assert head in with_tiers(BARE, course(timed(tiers)))
+    assert head in with_tables(BARE, course(timed(tiers)))
     gemm = read_assignment(SILU.folder.parent / "gemm")
-    assert "share of the GPU's arithmetic peak |" in with_tiers(
+    assert "share of the GPU's arithmetic peak |" in with_tables(
         BARE, replace(gemm, kernels=(timed(tiers),))
     )
 
@@ -111,9 +113,53 @@ def test_a_linear_scale_is_reported() -> None:
 
 
 def test_without_markers_the_handout_is_unchanged() -> None:
-    text = "# A handout\n<!-- performance: generated -->\n<!-- end -->\n"
-    assert with_tiers(text, SILU) == text
-    assert with_figures(BARE, SILU, ()) == BARE
+    text = "# A handout\n| tiers | generated |\n<!-- end -->\n"
+    assert with_tables(text, SILU) == text
+
+
+def generated(name: str, assignment: Assignment) -> list[str]:
+    text = with_tables(f"<!-- {name}: generated -->\n{END}\n", assignment)
+    return text.splitlines()[1:-1]
+
+
+def test_the_signature_is_that_of_each_language() -> None:
+    assert generated("signature", SILU)[2:] == [
+        "| CUDA C++ | `silu.cu` | `void silu(const float* input, float* output, int n)` |",
+        "| Triton | `silu.py` | `def silu(input, output, n)` |",
+    ]
+
+
+def test_the_points_add_up() -> None:
+    table = generated("points", course(timed(Tiers()), timed(Tiers(), "b")))
+    assert table == [
+        "| kernel | correctness | performance | program | all |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| A | 10 | 9 |  | 19 |",
+        "| B | 10 | 9 |  | 19 |",
+        "| Your own program |  |  | 10 | 10 |",
+        "| all | 20 | 18 | 10 | 48 |",
+    ]
+
+
+def test_hidden_cases_are_only_counted() -> None:
+    table = "\n".join(generated("cases", SILU))
+    visible = [one for one in SILU.cases if one.visibility is Visibility.VISIBLE]
+    assert table.count("\n|") == len(visible) + 1
+    assert f"There are {SILU.hidden_cases} hidden cases" in table
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "phrase"),
+    [
+        ("<!-- point: generated -->\n<!-- end -->\n", 1, "did you mean `points`?"),
+        ("\n<!-- points: generated -->\nno end\n", 2, "has no `<!-- end -->`"),
+        (f"{BEGIN}\n<!-- points: generated -->\n{END}\n", 2, "stands before an `<!-- end -->`"),
+    ],
+)
+def test_a_wrong_comment_is_reported_with_its_line(text: str, line: int, phrase: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(phrase)) as caught:
+        with_tables(text, SILU, file=Path("README.md"))
+    assert f"README.md:{line}: " in caught.value.message
 
 
 # ---- measurements ----
@@ -140,7 +186,7 @@ def test_figures_of_the_reference_are_in_the_handout() -> None:
     measured = Calibration(assignment="silu", environment=environment, figures=tuple(figures))
     begin = "<!-- performance: generated -->"
     plain = course(timed(Tiers()))
-    text = with_figures(f"{begin}\n{END}\n", plain, [measured])
+    text = with_tables(f"{begin}\n{END}\n", plain, [measured])
     assert text.splitlines() == [
         begin,
         f"Our own solutions on an NVIDIA X, at {SILU.benchmarks[0].name}.",
@@ -157,13 +203,13 @@ def test_figures_of_sizes_that_the_spec_no_longer_has_are_left_out() -> None:
     begin = "<!-- performance: generated -->"
     measured, *_ = calibrations(REPOSITORY / "assignments" / "silu")
     for other in (replace(SILU, benchmarks=()), read_assignment(SILU.folder.parent / "gemm")):
-        text = with_figures(f"{begin}\n{END}\n", other, [measured])
+        text = with_tables(f"{begin}\n{END}\n", other, [measured])
         assert "No GPU has been measured yet" in text
 
 
 def test_without_figures_the_handout_says_how_to_get_some() -> None:
     begin = "<!-- performance: generated -->"
-    text = with_figures(f"{begin}\n{END}\n", SILU, ())
+    text = with_tables(f"{begin}\n{END}\n", SILU, ())
     assert "No GPU has been measured yet: `grade calibrate silu` does." in text
 
 
@@ -172,7 +218,7 @@ def test_the_figures_are_those_of_the_calibration(folder: Path) -> None:
     assignment = read_assignment(folder)
     text = (folder / HANDOUT).read_text(encoding="utf-8")
     assert text.count("<!-- performance: generated -->") == 1
-    again = with_figures(text, assignment, calibrations(folder))
+    again = with_tables(text, assignment, calibrations(folder))
     assert again == text, "run `python -m grader.assignment.generated`"
     assert "Our own solutions on an NVIDIA H200" in text
 
@@ -182,7 +228,9 @@ def test_every_kernel_with_points_for_speed_has_its_tiers_in_the_handout(folder:
     assignment = read_assignment(folder)
     text = (folder / HANDOUT).read_text(encoding="utf-8")
     assert text.count(BEGIN) == 1
-    assert with_tiers(text, assignment) == text, "run `python -m grader.assignment.generated`"
+    assert with_tables(text, assignment, calibrations(folder)) == text, (
+        "run `python -m grader.assignment.generated`"
+    )
     table = text.split(BEGIN)[1].split(END)[0]
     for kernel in assignment.kernels:
         if CheckName.PERFORMANCE in kernel.points:

@@ -416,3 +416,42 @@ def test_a_name_of_one_language_is_free_where_it_is_not_used(folder: Path) -> No
     only_cuda = GOOD.replace(', triton = "v1.py"', "").replace("triton = ", "# triton = ")
     write(folder, only_cuda.replace('"factor"', '"tl"').replace("factor =", "tl ="))
     assert read_assignment(folder).signature.arguments[-1].name == "tl"
+
+
+COURSE = "[late]\nperiod_h = 24\nlose = 0.1\n\n[limits]\ncall_s = 7\nbuild_s = 30\n"
+
+
+def test_what_the_course_shares_holds_where_a_spec_says_nothing(folder: Path) -> None:
+    write(folder, GOOD)
+    alone = read_assignment(folder)
+    (folder.parent / "course.toml").write_text(COURSE, encoding="utf-8")
+    assignment = read_assignment(folder)
+    assert (assignment.limits.call_s, assignment.limits.build_s) == (5, 30)
+    assert assignment.late is not None
+    assert assignment.late.lose == 0.1
+    assert alone.late is None
+    own = "[late]\nperiod_h = 1\nlose = 0.5\n"
+    write(folder, f"{GOOD}\n{own}")
+    late = read_assignment(folder).late
+    assert late is not None
+    assert late.lose == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "phrase"),
+    [
+        ("[lat]\nperiod_h = 1\n", 1, "did you mean `late`?"),
+        ("[late]\nperiod_h = 1\nlose = 2\n", 3, "`late.lose` is 2, must be 1 or less"),
+        ("[limits]\ncall = 2\n", 2, "`limits.call` is no known key of this table"),
+        ("name = 'x'\n", 1, "`name` is no known key of this table; known: `format`, `late`"),
+        ("late = \n", 1, "is not TOML"),
+    ],
+)
+def test_a_bad_course_file_is_reported_with_its_line(
+    folder: Path, text: str, line: int, phrase: str
+) -> None:
+    write(folder, GOOD)
+    (folder.parent / "course.toml").write_text(text, encoding="utf-8")
+    message = refusal(folder).message
+    assert f"course.toml:{line}: " in message
+    assert phrase in message

@@ -141,7 +141,17 @@ def test_the_schema_and_the_wire_format_have_the_same_types_in_the_same_order() 
 @pytest.mark.parametrize("kind", list(ElementType))
 def test_a_type_has_its_name_and_size_in_torch(kind: ElementType) -> None:
     dtype = getattr(torch, kind.word)
-    assert (dtype.itemsize, dtype.is_floating_point) == (kind.size, kind.is_float)
+    assert dtype.itemsize == kind.size
+    assert (dtype.is_floating_point or dtype.is_complex) == kind.is_float
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ElementType if not kind.is_float])
+def test_the_range_of_an_integer_type_is_that_of_torch(kind: ElementType) -> None:
+    if kind is ElementType.BOOL:
+        assert kind.range == (0, 1)
+    else:
+        ends = torch.iinfo(getattr(torch, kind.word))
+        assert kind.range == (ends.min, ends.max)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ElementType if kind.header])

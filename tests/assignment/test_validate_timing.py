@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bad_specs import GOOD, ORACLE
 
-from grader.assignment.handout import BEGIN, END, with_tiers
+from grader.assignment.handout import with_tables
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.errors import SpecError
@@ -65,7 +65,7 @@ def test_tiers_may_be_for_one_gpu_alone(folder: Path) -> None:
     tiers = assignment.kernels[0].tiers
     assert tiers.of(Language.TRITON, GPU["sm_75"], "sm_75") == (Tier(speedup=0.8, share=1.0),)
     assert tiers.of(Language.TRITON, GPU["sm_90"], "sm_90") == ()
-    table = with_tiers(f"{BEGIN}\n{END}", assignment)
+    table = with_tables("<!-- tiers: generated -->\n<!-- end -->", assignment)
     assert "| One element per thread | Triton | T4 | 20 at 0.8 |" in table
     assert "| One element per thread | Triton | any other | shown, not scored |" in table
 

@@ -29,6 +29,16 @@ FROM_SCALARS = (
     "left:float32",
     "iterations:int32",
 )
+OTHER_TYPES = (
+    "x:uint8[n]:in",
+    "k:uint64[n]:in",
+    "e:float8_e5m2[n]:inout",
+    "w:bfloat16[n]:out",
+    "z:bool[n]:out",
+    "y:uint32[n]:out",
+    "n:uint16",
+    "flag:bool",
+)
 EVERYTHING = (
     "a:float32[rows, cols]:in",
     "w:float16[cols]:in",
@@ -43,7 +53,9 @@ EVERYTHING = (
 
 
 def options(arguments: tuple[str, ...]) -> list[str]:
-    return [word for argument in arguments for word in ("--argument", argument)]
+    plain = [argument for argument in arguments if argument.startswith("--")]
+    given = [argument for argument in arguments if not argument.startswith("--")]
+    return [*plain, *(word for argument in given for word in ("--argument", argument))]
 
 
 def run(course: Path, *words: str, answers: str = "") -> Result:
@@ -57,7 +69,9 @@ def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         ("everything", EVERYTHING, ("cuda", "triton")),
         ("addition", ADDITION, ("triton",)),
         ("in_place", IN_PLACE, ("cuda",)),
-        ("from_scalars", FROM_SCALARS, ("cuda", "triton")),
+        ("from_scalars", FROM_SCALARS, ("cuda",)),
+        ("other_types", OTHER_TYPES, ("cuda", "triton")),
+        ("bare", (*ADDITION, "--kernel"), ("triton",)),
     ):
         words = [word for language in languages for word in ("--language", language)]
         result = run(tmp_path, name, *words, *options(arguments))
@@ -69,6 +83,17 @@ def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         seed=0, json_path=None,
     )  # fmt: skip
     assert exit_code == 0
+
+
+def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:
+    assert run(tmp_path, "fresh", "--kernel", *options(ADDITION)).exit_code == 0
+    assignment = read_assignment(tmp_path / "assignments" / "fresh")
+    launch = assignment.signature.launch
+    assert launch is not None
+    assert launch.numbers({"n": 257}) == (2, 1, 1, 256, 1, 1, 0)
+    solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
+    assert "<<<" not in solved
+    assert not (tmp_path / "reference" / "fresh" / "samples" / "accepted").exists()
 
 
 def test_a_kernel_that_reads_no_array_is_proven_without_other_data(tmp_path: Path) -> None:
@@ -160,7 +185,11 @@ def test_input_that_ends_early_is_a_usage_error(tmp_path: Path) -> None:
         (["x:float32[n]:into", "y:float32[n]:out", "n:int32"], "`into` is no role"),
         (["x:float32[n]:inout", "y:float32[n]:out", "n:int32"], "leave out the `out`"),
         (["x:float[n]:in", "y:float32[n]:out", "n:int32"], "`float` is no type"),
-        (["x:bool[n]:in", "y:float32[n]:out", "n:int32"], "use `int8`, with 0 and 1"),
+        (["x:boolean[n]:in", "y:float32[n]:out", "n:int32"], "did you mean `bool`?"),
+        (
+            ["x:complex64[n]:in", "y:float32[n]:out", "n:int32"],
+            "cannot compute the complex numbers",
+        ),
         (
             ["x:float32[n]:in", "y:float32[n]:out", "n:float32"],
             "`n` in the shape of `x` is no integer: make it n:int32",

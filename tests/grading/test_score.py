@@ -606,3 +606,13 @@ def test_points_of_silu(seen: bool, hidden: bool, safe: bool) -> None:
     result = kernel(*checks, memory(verdict, correct=seen and hidden))
     assert result.score == 60 * seen + 15 * hidden + 25 * (seen and hidden and safe)
     assert result.max_score == 100.0
+
+
+@pytest.mark.parametrize("verdict", [Verdict.ACCEPTED, Verdict.WRONG_ANSWER])
+def test_a_bonus_comes_on_top_and_decides_nothing(verdict: Verdict) -> None:
+    regular = in_language(Language.CUDA, 75.0)
+    bonus = replace(in_language(Language.CUDA, 10.0, verdict=verdict), bonus=True)
+    report = assemble(regular, bonus)
+    assert (report.score, report.max_score) == (85.0, 100.0)
+    assert report.verdict is Verdict.ACCEPTED
+    assert score.overall([bonus]) is verdict

@@ -138,3 +138,37 @@ def test_the_oracle_decides_where_it_has_an_accept() -> None:
     refused = compare("c", torch.zeros(3), expected, EXACT, "no permutation")
     assert not refused.accepted
     assert refused.complaint == "no permutation"
+
+
+HELD = ("bool", "uint8", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "complex64")
+
+
+@pytest.mark.parametrize("word", HELD)
+def test_one_changed_byte_is_found_in_types_that_torch_hardly_computes_in(word: str) -> None:
+    dtype = getattr(torch, word)
+    wide = torch.float64 if "float" in word else torch.int64
+    expected = torch.tensor([0, 1, 1, 0]).to(torch.complex128 if word == "complex64" else wide)
+    tolerance = CLOSE if "float" in word or word == "complex64" else EXACT
+    actual = expected.to(dtype)
+    assert compare("y", actual, expected, tolerance).accepted
+    actual.view(-1).view(torch.uint8)[-1] ^= 0x41  # of a bool, neither 0 nor 1
+    compared = compare("y", actual, expected, tolerance)
+    assert compared.mismatched == 1
+    assert compared.mismatches()[0].index[0] == 3
+    for byte in poison_bytes(expected, dtype, tolerance):
+        poison = torch.full((4 * dtype.itemsize,), byte, dtype=torch.uint8).view(dtype)
+        assert not bool(accepts(poison, expected, tolerance).any())
+
+
+def test_a_complex_number_has_the_tolerance_of_its_modulus() -> None:
+    expected = torch.tensor([300 + 400j, 0], dtype=torch.complex128)
+    actual = torch.tensor([304 + 396j, 0.2j], dtype=torch.complex64)
+    compared = compare("y", actual, expected, CLOSE)
+    assert compared.wrong.tolist() == [[False, False], [False, True]]
+    assert [one.index for one in compared.mismatches()] == [(1, 1)]
+
+
+def test_an_unsigned_result_is_shown_as_the_type_holds_it() -> None:
+    compared = compare("y", torch.tensor([7], dtype=torch.uint32), torch.tensor([-1]), EXACT)
+    first = compared.mismatches()[0]
+    assert (first.expected, first.actual) == (2**32 - 1, 7)

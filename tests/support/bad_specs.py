@@ -127,11 +127,42 @@ BAD = [
         "did you mean `float32`?",
     ),
     Bad(
-        "type-bool",
+        "type-boolean",
         '"rows", type = "int32"',
-        '"rows", type = "bool"',
+        '"rows", type = "boolean"',
         "signature.arguments[2].type",
-        "use `int8`, with 0 and 1",
+        "did you mean `bool`?",
+    ),
+    Bad(
+        "size-beyond-a-bool",
+        "rows = [1, 7]",
+        "rows = [1, 7]",
+        "cases[0].sizes.rows[1]",
+        "is 7, which is out of range for bool",
+        also=('"rows", type = "int32"', '"rows", type = "bool"'),
+    ),
+    Bad(
+        "size-below-an-unsigned-type",
+        "factor = 0.5",
+        "factor = -1",
+        "cases[1].sizes.factor",
+        "is -1, which is out of range for uint8",
+        also=('"factor", type = "float32", default = 2.0', '"factor", type = "uint8", default = 2'),
+    ),
+    Bad(
+        "complex-numbers-in-triton",
+        'triton = "float16"',
+        'triton = "complex64"',
+        "signature.arguments[0].type",
+        "which Triton lacks: use float32 with a last extent of 2",
+        line=8,
+    ),
+    Bad(
+        "step-between-floats",
+        "factor = 0.5",
+        "factor = { min = 0.5, max = 2.5, step = 1 }",
+        "cases[1].sizes.factor.step",
+        "is for integers: remove it",
     ),
     Bad(
         "one-table-for-several",
@@ -153,7 +184,7 @@ BAD = [
         'entry = "scale"',
         'entry = "exp"',
         "signature.entry",
-        "a function of CUDA C++",
+        "a name of CUDA C++",
     ),
     Bad(
         "entry-is-in-cuda",
@@ -464,7 +495,7 @@ BAD = [
         "min = 2,",
         "min = 2.5,",
         "cases[1].sizes.cols.min",
-        "is 2.5, must be an integer",
+        "is 2.5, but an array's extent must be an integer",
     ),
     Bad(
         "type-name-with-a-capital",
@@ -950,5 +981,113 @@ BAD = [
         "has none for triton",
         line=39,
         also=("[33, 1] }", '[33, 1] }\nlanguages = ["cuda"]'),
+    ),
+]
+
+
+def _launch(fault: str, launch: str, key: str, phrase: str, *, line: int = 7) -> Bad:
+    """Return a fault of a kernel's launch; Triton's file gets the block as BLOCK."""
+    added = f'entry = "scale"\nkind = "kernel"\n{launch}'
+    return Bad(fault, 'entry = "scale"\n', added, key, phrase, line=line)
+
+
+_LAUNCHES = [
+    _launch(
+        "kernel-without-a-launch",
+        "",
+        "signature.launch",
+        "a kernel needs a grid and a block",
+        line=5,
+    ),
+    _launch(
+        "launch-larger-than-a-block",
+        "launch = { grid = [1], block = [64, 32] }\n",
+        "signature.launch.block",
+        "has 2048 threads, but CUDA takes 1024 at most",
+        line=8,
+    ),
+    _launch(
+        "launch-larger-than-a-grid",
+        'launch = { grid = [1, "rows * 65536"], block = [64] }\n',
+        "signature.launch.grid",
+        "is 65536 in y, but CUDA takes 1 to 65535",
+        line=8,
+    ),
+    _launch(
+        "launch-of-no-block",
+        'launch = { grid = ["rows // 64"], block = [64] }\n',
+        "signature.launch.grid",
+        "is 0 in x, but CUDA takes 1 to 2147483647",
+        line=8,
+    ),
+    _launch(
+        "launch-that-divides-by-zero",
+        'launch = { grid = ["cdiv(rows, cols - 1)"], block = [64] }\n',
+        "signature.launch",
+        "divides by zero",
+        line=8,
+    ),
+    _launch(
+        "launch-with-a-fraction",
+        'launch = { grid = ["factor"], block = [64] }\n',
+        "signature.launch",
+        "needs integers, but `factor` is 0.5",
+        line=8,
+    ),
+    _launch(
+        "launch-by-an-unknown-size",
+        'launch = { grid = ["row"], block = [64] }\n',
+        "signature.launch",
+        "uses `row`, which is no size of the case; did you mean `rows`?",
+        line=8,
+    ),
+    _launch(
+        "launch-that-is-no-expression",
+        'launch = { grid = ["rows / 2"], block = [64] }\n',
+        "signature.launch.grid[0]",
+        "is not allowed here",
+        line=8,
+    ),
+    _launch(
+        "block-that-triton-cannot-have",
+        "launch = { grid = [1], block = [96] }\n",
+        "signature.launch.block",
+        "is 96 in x, but Triton needs a power of two",
+        line=8,
+    ),
+    _launch(
+        "launch-with-too-much-shared-memory",
+        'launch = { grid = [1], block = [64], shared_bytes = "rows * 250000" }\n',
+        "signature.launch.shared_bytes",
+        "but a block has 0 to 232448 bytes",
+        line=8,
+    ),
+    Bad(
+        "launch-of-a-function",
+        "rows = [1, 7], cols = [33, 1] }\n",
+        "rows = [1, 7], cols = [33, 1] }\nlaunch = { grid = [1], block = [32] }\n",
+        "cases[0].launch",
+        'is for `kind = "kernel"`',
+        below=1,
+    ),
+]
+BAD += _LAUNCHES
+BAD += [
+    Bad(
+        "nothing-but-a-bonus",
+        "points = { correctness = 40 }\n",
+        "points = { correctness = 40 }\nbonus = true\n",
+        "kernels[0].bonus",
+        "is set for every kernel",
+        below=1,
+        also=("points = { correctness = 60 }\n", "points = { correctness = 60 }\nbonus = true\n"),
+    ),
+    Bad(
+        "bonus-of-points",
+        "points = { correctness = 60 }\n",
+        "points = { correctness = 60 }\nbonus = 10\n",
+        "kernels[1].bonus",
+        "is 10, must be true",
+        below=1,
     ),
 ]

@@ -100,6 +100,7 @@ inline Size least(Size a, Size b) { return a < b ? a : b; }
 inline Size most(Size a, Size b) { return a > b ? a : b; }
 inline Size modulo(Size a, Size b) { return b == 0 ? 0 : (a % b + b) % b; }
 inline Size divide(Size a, Size b) { return b == 0 ? 0 : (a - modulo(a, b)) / b; }
+inline Size divide_up(Size a, Size b) { return -divide(-a, b); }
 inline Size power(Size a, Size b)
 {
     Size product = 1;

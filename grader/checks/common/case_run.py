@@ -174,7 +174,8 @@ class CaseRun:
 
     def arguments(self) -> bytes:
         """Return the payload of CALL."""
-        return call_arguments(self._signature, self._language, self._case.sizes)
+        case = self._case
+        return call_arguments(self._signature, self._language, case.sizes, case.launch)
 
     def compare(self, snapshots: Mapping[str, torch.Tensor]) -> list[Comparison]:
         """Compare each output with the oracle's values, or ask its `accept`."""

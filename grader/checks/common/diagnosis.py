@@ -294,6 +294,10 @@ def _bad_entry(problem: str, built: Built) -> Diagnosis:
                 f"`{built.entry}` in {built.file} is a @triton.jit kernel; "
                 "it must be an ordinary function that launches one"
             )
+        case _ if built.launched:
+            message = f"`{built.entry}` in {built.file} is no @triton.jit kernel"
+            hint = f"define it at the top level: @triton.jit, then def {built.entry}(...)"
+            return Diagnosis(Verdict.COMPILE_ERROR, message, hint=hint)
         case _:
             message = f"`{built.entry}` in {built.file} is not a function: its type is {problem}"
     return Diagnosis(

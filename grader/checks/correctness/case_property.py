@@ -46,7 +46,8 @@ def _drawn_values(judged: Sequence[CaseResult], right: tuple[bool, ...]) -> str:
     groups = {word: [case for case in judged if f", {word}" in case.name] for word in sorted(words)}
     broken = [word for word, cases in groups.items() if all(case in wrong for case in cases)]
     if wrong and all(any(case in groups[word] for word in broken) for case in wrong):
-        return f"only the cases with {' or '.join(broken)} values are wrong"
+        values = "" if any("=" in word for word in broken) else " values"  # a launch: grid=2, …
+        return f"only the cases with {' or '.join(broken)}{values} are wrong"
     return ""
 
 

@@ -37,7 +37,7 @@ from grader.checks.common.launch_words import launch_text
 from grader.checks.common.second_try import second_try
 from grader.judge import input_hypothesis
 from grader.judge.buffers import Buffer
-from grader.judge.compare import Comparison, accepts
+from grader.judge.compare import Comparison, accepts, computable, has_arithmetic, parts, widened
 from grader.judge.error_map import error_map, keep_one_map
 from grader.judge.error_pattern import (
     NOTHING_WRITTEN,
@@ -296,7 +296,7 @@ class _CaseRun:
         for wrong in doubtful:
             unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
             # What is never written is wrong, whatever fraction of the elements may be.
-            missing = wrong.wrong & (unwritten == wrong.actual.element_size())
+            missing = wrong.wrong & (unwritten == wrong.element_bytes)
             if not wrong.accepted or bool(missing.any()):
                 break
         else:
@@ -306,7 +306,7 @@ class _CaseRun:
         again, poison = self._again or (None, None)
         given = PatternInput(
             comparison=wrong,
-            inputs=self._data.inputs,
+            inputs={k: v for k, v in self._data.inputs.items() if has_arithmetic(v)},
             unwritten_bytes=unwritten,
             tolerance=self._case_run.tolerances[wrong.output],
             again=again,
@@ -322,7 +322,7 @@ class _CaseRun:
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
         if pattern and re.search("never written|nothing was ever written", pattern):
-            pattern += self._launched_words(wrong.wrong.shape)
+            pattern += self._launched_words(snapshots[wrong.output].shape)
         if pattern:
             message += f": {pattern}"
         hint = self._hint(pattern or "", wrong.output)
@@ -343,7 +343,8 @@ class _CaseRun:
             return f"{entry} returned a value: write the result into `{output}` instead"
         if self._nondeterministic and pattern.startswith("every element is"):
             return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
-        return matching_hint(pattern, "pattern", "symptom") or (
+        own = ("launched",) if self._setup.built.launched else ()
+        return matching_hint(pattern, *own, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 
@@ -412,16 +413,14 @@ class _CaseRun:
         if not buffer.role.read:
             failed, again = self._call_once(buffers, poison=1)
             if failed is None:
-                one, other = first[wrong.output], again[wrong.output]
+                native, other = first[wrong.output], again[wrong.output]
                 poisons = self._case_run.poisons[wrong.output]
-                unwritten = count_unwritten_bytes(one, other, poisons)
-                like = one.double() if one.dtype.is_floating_point else one.long()
-                same = accepts(other, like, self._case_run.tolerances[wrong.output]) | (
-                    unwritten > 0
-                )
+                unwritten = count_unwritten_bytes(parts(native), parts(other), poisons)
+                tolerance = self._case_run.tolerances[wrong.output]
+                same = accepts(other, widened(native), tolerance) | (unwritten > 0)
                 self._nondeterministic = not bool(same.all())
                 poison = torch.full((other.element_size(),), poisons[1], dtype=torch.uint8)
-                self._again = other, poison.view(other.dtype)
+                self._again = computable(other), computable(poison.view(other.dtype)).flatten()[:1]
         return unwritten
 
     def _as_with_other_inputs(self, wrong: Comparison) -> str | None:

@@ -82,7 +82,8 @@ class TimedOutputs:
 
 def _near(output: torch.Tensor, made: torch.Tensor, tolerance: Tolerance) -> bool:
     """Return True if all elements are near, in the output's own type; NaN is never near."""
-    if tolerance.exact or not output.dtype.is_floating_point:
+    # Torch does not subtract float8, and this is only a quicker way to accept.
+    if tolerance.exact or not output.dtype.is_floating_point or output.element_size() == 1:
         bits = BITS[output.element_size()]
         return torch.equal(output.view(bits), made.contiguous().view(bits))
     if _within(_steps(output.dtype, tolerance), output, made):

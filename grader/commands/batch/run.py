@@ -25,6 +25,7 @@ from rich.console import Console
 from grader.assignment.model import Assignment
 from grader.commands.batch.class_page import PAGE, write_pages
 from grader.commands.batch.cluster import Cluster, ClusterRequest
+from grader.commands.batch.dolos_export import export
 from grader.commands.batch.gpu_slots import GpuHealth, gpu_slots
 from grader.commands.batch.gradebook import write_gradebook
 from grader.commands.batch.job import PATIENCE_S, Answer, Job, Outcome, failure, report_key
@@ -103,6 +104,24 @@ def batch(request: Request) -> ExitCode:
     wall_s = time.monotonic() - started_s
     print_summary(summary, Console(), wall_s=wall_s, page=request.out / PAGE)
     return ExitCode.of(complete=not summary.ungraded)
+
+
+def run_export(folder: Path, names: tuple[str, ...], out: Path) -> ExitCode:
+    """Write the submissions for Dolos, print the commands, and return the exit code."""
+    found = find_submissions(folder, out)
+    assignments = chosen_assignments(names)
+    if not names:
+        assignments = submitted_assignments(found, assignments)
+    exported, unreadable = export(found, assignments, out)
+    console = Console(soft_wrap=True, highlight=False)
+    for one in exported:
+        console.print(f"{one.count} submissions in {one.folder}", markup=False)
+        console.print(f"  cd {one.folder} && {one.command}", markup=False)
+    for problem in (*found.passed_over, *unreadable):
+        console.print(f"left out: {problem}", markup=False)
+    if not exported:
+        raise UsageError(f"no submission in {folder} has a file that was worked on")
+    return ExitCode.of(complete=not unreadable)
 
 
 def missing(

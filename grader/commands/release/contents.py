@@ -11,7 +11,7 @@ import grader
 from grader.assignment.catalogue import ASSIGNMENTS
 from grader.assignment.generated import STUBS_FILE, TEMPLATES
 from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, Assignment
-from grader.assignment.reader import SPEC_FILE
+from grader.assignment.reader import COURSE_FILE, SPEC_FILE
 from grader.commands.release.pack import Entry
 from grader.commands.release.visible import visible_spec
 from grader.errors import GraderError, UsageError
@@ -67,8 +67,16 @@ def image_files() -> Iterator[Entry]:
     yield _entry(PACKAGE.parent / CONSTRAINTS, CONSTRAINTS)
 
 
+def course_file(assignment: Assignment) -> Iterator[Entry]:
+    """Yield the course's file of what assignments share, if there is one."""
+    file = assignment.folder.parent / COURSE_FILE
+    if file.is_file():
+        yield _entry(file, f"{ASSIGNMENTS}/{COURSE_FILE}")
+
+
 def graded_files(assignment: Assignment) -> Iterator[Entry]:
     """Yield all files that grading needs, including hidden cases."""
+    yield from course_file(assignment)
     for path in sorted(assignment.folder.rglob("*")):
         inner = path.relative_to(assignment.folder)
         if path.is_file() and "__pycache__" not in inner.parts:

@@ -12,6 +12,7 @@ from pathlib import Path
 from grader.assignment.model import Assignment
 from grader.commands.release.contents import (
     below,
+    course_file,
     graded_files,
     grader_files,
     image_files,
@@ -124,6 +125,7 @@ def _for_students(
         grader_files(),
         students_pages(),
     )
+    yield from course_file(assignments[0])
     for assignment in assignments:
         # GitHub Classroom's points are those of this archive's own cases.
         yield from visible_files(assignment, graded_again=target == "student")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.assignment.cases import Range
 from grader.assignment.expression import Expression
+from grader.assignment.launch import Launch
 from grader.assignment.names import type_meant
 from grader.assignment.signature import Argument, ElementType, Signature
 from grader.errors import UsageError
@@ -26,6 +27,7 @@ _SMALL_BOUNDARY_SIZES = (1, 2, 7, 16, 17, 33, 3, 31)
 _LARGE = {1: (10007,), 2: (127, 211)}
 _LARGEST_HIDDEN = {1: 4096, 2: 200}
 _SMALL = 24
+_THREADS = 256
 _WHOLE = (2, 3, 5, 4)
 _FRACTIONS = (0.5, 2.0)
 
@@ -59,9 +61,7 @@ class Draft:
     def tolerance(self) -> tuple[str, ...]:
         """atol and rtol for the least precise output; () if all outputs are exact."""
         kinds = {self.kind(output) for output in self.signature.outputs}
-        return next(
-            (kind.tolerance for kind in ElementType if kind in kinds and kind.tolerance), ()
-        )
+        return max((kind.tolerance for kind in kinds), key=lambda pair: [*map(float, pair)][::-1])
 
     @property
     def extents(self) -> tuple[str, ...]:
@@ -134,6 +134,8 @@ class Draft:
         sizes: dict[str, list[int | float]] = {n: [row[n] for row in fitting] for n in extents}
         for argument in self.others:
             values = _FRACTIONS if self.kind(argument).is_float else _WHOLE
+            if self.kind(argument) is ElementType.BOOL:
+                values = (1, 0)
             sizes[argument.name] = [values[k % len(values)] for k in range(len(fitting))]
         return sizes
 
@@ -152,7 +154,10 @@ class Draft:
         return {**dict.fromkeys(self.extents, Range(least, most)), **self._scalars()}
 
     def _scalars(self) -> dict[str, int | float]:
-        return {a.name: 0.25 if self.kind(a).is_float else 3 for a in self.others}
+        return {
+            a.name: 0.25 if self.kind(a).is_float else min(3, self.kind(a).range[1])
+            for a in self.others
+        }
 
     def _fits(self, sizes: Mapping[str, int]) -> bool:
         try:
@@ -175,9 +180,17 @@ def same_count(one: Argument, other: Argument) -> bool:
 
 
 def make_draft(
-    name: str, title: str | None, languages: Iterable[str], arguments: Iterable[str]
+    name: str,
+    title: str | None,
+    languages: Iterable[str],
+    arguments: Iterable[str],
+    *,
+    kernel: bool = False,
 ) -> Draft:
-    """Return the draft. Raises UsageError if no assignment can have these arguments."""
+    """Return the draft. Raises UsageError if no assignment can have these arguments.
+
+    With `kernel`, students write the bare kernel, which the grader launches.
+    """
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"`{name}` cannot be the name of an assignment",
@@ -186,6 +199,8 @@ def make_draft(
     signature = Signature(entry=name, arguments=tuple(map(parse_argument, arguments)), types={})
     for problem in _problems(signature):
         raise UsageError(problem, tip=f"for example: {EXAMPLE}")
+    if kernel:
+        signature = replace(signature, launch=_launch(signature))
     wanted = frozenset(map(Language, languages)) or frozenset(Language)
     return Draft(
         name=name,
@@ -193,6 +208,13 @@ def make_draft(
         languages=tuple(language for language in Language if language in wanted),
         signature=signature,
     )
+
+
+def _launch(signature: Signature) -> Launch:
+    """Return a launch with a thread, or an element of a block, for each element of the outputs."""
+    counts = list(dict.fromkeys(map(element_count, signature.outputs)))
+    largest = counts[0] if len(counts) == 1 else f"max({', '.join(counts)})"
+    return Launch.of({"grid": [f"cdiv({largest}, {_THREADS})"], "block": [_THREADS]})
 
 
 def parse_argument(text: str) -> Argument:
@@ -249,6 +271,12 @@ def _problems(signature: Signature) -> Iterator[str]:
         yield "the function needs arguments"
     if not signature.outputs:
         yield "there is no output: one array needs the role `out`"
+    for argument in signature.arguments:
+        if ElementType.named(argument.type) is ElementType.COMPLEX64:
+            yield (
+                f"a skeleton cannot compute the complex numbers of `{argument.name}`: write "
+                "float32, and edit the spec afterwards"
+            )
     if {array.role for array in signature.arrays} == {Role.INOUT, Role.OUT}:
         # Threads that write the `inout` would race with threads that read it for the `out`.
         yield (

@@ -15,11 +15,13 @@ from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
 from grader.assignment.reader import read_assignment
 from grader.commands.scaffold.draft import Draft, element_count, same_count
 from grader.commands.verify.lints import FILL_IN
+from grader.commands.verify.patches import make_patch
 from grader.errors import GraderError, SpecError, UsageError
 from grader.text.templates import templates
 from grader.vocabulary import Language
 
 _TREES = (ASSIGNMENTS, REFERENCES, TEMPLATES)
+_PATCH = "accepted/small-blocks"  # a sample that is a patch of the solved files
 _SCHEMA = Path("grader/schemas/assignment.schema.json")
 
 
@@ -96,8 +98,13 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
         "schema": schema,
         "signature": draft.signature,
     }
+    patch = ""
     for template in environment.list_templates():
         group, _, name = template.removesuffix(".j2").partition("/")
+        if draft.signature.launch:
+            if name == _PATCH:  # the grader chooses the blocks
+                continue
+            name = name.replace("no-launch", "nothing-stored")
         if group == "assignment":
             path = Path(ASSIGNMENTS, draft.name, name)
         elif group in draft.files:
@@ -105,7 +112,14 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
             path = Path(REFERENCES, draft.name, folder, draft.files[Language(group)])
         else:
             continue  # macros, or the other language
-        yield path, environment.get_template(template).render()
+        text = environment.get_template(template).render()
+        if name == _PATCH:
+            solved = environment.get_template(f"{group}/kernel.j2").render()
+            patch += make_patch(solved, text, draft.files[Language(group)])
+        else:
+            yield path, text
+    if patch:
+        yield Path(REFERENCES, draft.name, "samples", f"{_PATCH}.patch"), patch
 
 
 def _looked_up(extent: Expression, table: str) -> str:

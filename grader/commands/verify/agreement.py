@@ -20,7 +20,7 @@ from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
 from grader.vocabulary import Language
 
-_FIX = "run `python -m grader.assignment.generated`"
+_FIX = "`grade verify --update` writes them"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -51,7 +51,10 @@ def _file_rows(
         text = file.read_text(encoding="utf-8-sig", errors="replace") if file.is_file() else ""
         defined = parameters(text, signature, language)
         if defined != wanted:
-            wrong.append(f"the {what}: {defined or f'no definition of {signature.entry}'}")
+            found = (
+                defined or _syntax_error(text, language) or f"no definition of {signature.entry}"
+            )
+            wrong.append(f"the {what}: {found}")
     expected = f"{wanted}, in reference and stub"
     yield proof(assignment.name, subject, "signature", expected=expected, problem="; ".join(wrong))
 
@@ -75,6 +78,21 @@ def parameters(text: str, signature: Signature, language: Language) -> str | Non
 def _parameter(text: str) -> str:
     """Return `const float *input` as `const float* input`."""
     return re.sub(r"\s*\*\s*", "* ", " ".join(text.split())).strip()
+
+
+def _syntax_error(text: str, language: Language) -> str:
+    """Return why a Python file cannot be parsed; "" if it can."""
+    if language is Language.TRITON:
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            return (
+                f"line {error.lineno} is not Python: {error.msg}; keep a docstring in every "
+                "function, outside of TODO(student) and end"
+            )
+        except ValueError:
+            return "not Python"
+    return ""
 
 
 def _python_definition(text: str, entry: str) -> str | None:

@@ -194,6 +194,23 @@ def judge_untouched(report: Report) -> Row:
     )
 
 
+def judge_contracted(report: Report) -> Row:
+    """Warn if an exact result depends on whether the compiler rounds a * b + c once."""
+    kernel = report.kernels[0]
+    wrong = kernel.verdict is Verdict.WRONG_ANSWER
+    row = _row(
+        report,
+        f"reference {kernel.file}",
+        "contracted",
+        wrong=wrong,
+        expected="the same bits, whether a * b + c is rounded once, as nvcc does, or twice",
+        actual=_headline(kernel.checks, kernel.verdict) if wrong else "as expected",
+        note="give a tolerance, or write fmaf, or __fmul_rn and __fadd_rn" if wrong else "",
+        checks=kernel.checks,
+    )
+    return replace(row, state=State.WARNING) if wrong else row
+
+
 def judge_trivial(subject: str, check: str, report: Report) -> Row:
     """Check that a kernel that does no work is built and earns nothing."""
     kernel = report.kernels[0]

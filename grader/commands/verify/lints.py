@@ -6,6 +6,7 @@ decide. To add a lint, write a function that yields findings and add it to `LINT
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +19,7 @@ from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
 from grader.assignment.tolerance import Tolerance
 from grader.commands.verify.row import Row, State
-from grader.commands.verify.samples import samples_of
+from grader.commands.verify.samples import patched_samples, patches_of, samples_of
 from grader.gpu.models import MODELS, common, is_model
 from grader.report.verdict import Verdict
 from grader.timing.proposal import figure_words, margin, tier_words
@@ -74,7 +75,7 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
         if any(_same_case(case, other) for other in visible):
             yield State.DIFFERS, f"{case.name} is a visible case as well"
         ranges = [size for size in case.sizes.values() if isinstance(size, Range)]
-        draws = math.prod(size.max - size.min + 1 for size in ranges)
+        draws = math.prod(size.values for size in ranges)
         if ranges and draws < _LEAST_DRAWS:
             yield (
                 State.WARNING,
@@ -158,8 +159,12 @@ def _tolerance_findings(tolerance: Tolerance, kind: str, most_elements: int) -> 
 
 def samples(assignment: Assignment, reference: Path) -> Findings:
     """A language with too few samples, or with only right or only wrong ones."""
+    found = list(samples_of(reference))
+    for patch in patches_of(reference):
+        with contextlib.suppress(ValueError):  # the patch's own row says why
+            found += patched_samples(patch, reference)
     for language in assignment.languages:
-        verdicts = Counter(s.verdict for s in samples_of(reference) if s.language == language)
+        verdicts = Counter(s.verdict for s in found if s.language == language)
         count = sum(verdicts.values())
         if not count:
             yield State.DIFFERS, f"no sample in {language.phrase}"
@@ -323,6 +328,7 @@ def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
     """True if both have the same fixed sizes and values, for some language and device."""
     fixed = not any(isinstance(size, Range) for size in case.sizes.values())
     alike = fixed and case.sizes == other.sizes and case.values == other.values
+    alike = alike and case.launch == other.launch
     return bool(alike and case.devices & other.devices and case.languages & other.languages)
 
 

@@ -27,7 +27,7 @@ import torch
 
 from grader.commands.verify.oracle_cases import OracleCases, Output, Proof
 from grader.errors import GraderError
-from grader.judge.compare import BITS, allowed
+from grader.judge.compare import BITS, allowed, computable, parts
 
 _MOST_STEPS = 64  # one or two are enough from the rounded bound to the bound itself
 
@@ -74,7 +74,8 @@ def _whole(what: str, cases: OracleCases) -> tuple[str, str]:
         if not _equal(mutant, output.rounded):
             if output.case.data.refusal:
                 return f"{output.case.case.name}: `accept` accepts it for `{output.name}`", ""
-            largest = float((mutant.double() - output.expected.double()).abs().max())
+            apart = computable(mutant).double() - parts(output.expected).double()
+            largest = float(apart.abs().max())
             return (
                 f"{output.case.case.name}: accepted for `{output.name}` with errors of up "
                 f"to {largest:.3g}: the tolerance is too wide for this case",
@@ -94,17 +95,18 @@ def _at_the_bound(cases: OracleCases, *, past: bool) -> tuple[str, str]:
         return "", "`accept` decides"
     tried = 0
     for output in cases.all_outputs():
-        for position in _positions(output.expected):
+        expected = parts(output.expected).reshape(-1)
+        for position in _positions(expected):
             for up in (True, False):
                 value = _next_to_bound(output, position, up=up, past=past)
                 if value is None:
                     continue
                 tried += 1
                 actual = output.rounded.clone()
-                actual.view(-1)[position] = value
+                parts(actual).view(-1)[position] = value
                 refused = output.compared(actual).wrong.view(-1).nonzero().flatten().tolist()
                 if refused != ([position] if past else []):
-                    wanted = float(output.expected.view(-1)[position])
+                    wanted = float(expected[position])
                     return (
                         f"{output.case.case.name}: {'accepted' if past else 'refused'}: "
                         f"element {position} of `{output.name}` is {float(value):.9g}, "
@@ -119,7 +121,8 @@ def _broken(cases: OracleCases) -> tuple[str, str]:
     for case in cases:
         right = dict(case.data.expected)
         name, values = next(iter(right.items()))
-        other = torch.float32 if values.dtype.is_floating_point else torch.float16
+        whole = not (values.dtype.is_floating_point or values.dtype.is_complex)
+        other = torch.float16 if whole else torch.float32
         broken: dict[str, dict[str, Any]] = {
             "of another type": {**right, name: values.to(other)},
             "of another shape": {**right, name: torch.cat([values.view(-1), values.view(-1)])},
@@ -142,7 +145,7 @@ def _constant(results: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
 
 
 def _filled(rounded: torch.Tensor, value: float) -> torch.Tensor | None:
-    return torch.full_like(rounded, value) if rounded.dtype.is_floating_point else None
+    return torch.full_like(rounded, value) if parts(rounded).dtype.is_floating_point else None
 
 
 def _equal(array: torch.Tensor, other: torch.Tensor) -> bool:
@@ -161,38 +164,56 @@ def _positions(expected: torch.Tensor) -> list[int]:
 
 def _next_to_bound(output: Output, position: int, *, up: bool, past: bool) -> torch.Tensor | None:
     """Return the first value beyond the tolerance, or the last one within it; None if none."""
-    wanted, rounded = output.expected.view(-1)[position], output.rounded.view(-1)[position]
-    bound = float(allowed(wanted.view(1), output.tolerance))
+    wanted = parts(output.expected).reshape(-1)[position]
+    rounded = parts(output.rounded).reshape(-1)[position]
+    bound = float(allowed(output.expected, output.tolerance).reshape(-1)[position])
     if output.tolerance.exact or not (rounded.dtype.is_floating_point or bound):
         return _neighbour(rounded, up=up) if past else rounded
     if not rounded.dtype.is_floating_point:
         steps = math.floor(bound) + past
-        whole = int(wanted) + (steps if up else -steps)
-        ends = torch.iinfo(rounded.dtype)
-        return rounded.new_tensor(whole) if ends.min <= whole <= ends.max else None
+        whole = int(rounded.numpy()) + (steps if up else -steps)
+        return _whole_number(whole, rounded.dtype)
     value = (wanted + (bound if up else -bound)).to(rounded.dtype)
 
     def within(candidate: torch.Tensor) -> bool:
         return bool((candidate.double() - wanted).abs() <= bound)
 
     for _ in range(_MOST_STEPS):
-        if not bool(torch.isfinite(value)):
+        if not bool(torch.isfinite(value.double())):
             return None  # the bound is outside the type's range
         if within(value) != past:
             outward = _neighbour(value, up=up)
-            if past or not within(outward):
+            if past or outward is None or not within(outward):
                 return value
             value = outward
         else:
-            value = _neighbour(value, up=up if past else not up)
+            inward = _neighbour(value, up=up if past else not up)
+            assert inward is not None  # of a float
+            value = inward
     return None
 
 
-def _neighbour(value: torch.Tensor, *, up: bool) -> torch.Tensor:
-    """Return the next value of the same type, above or below."""
+def _neighbour(value: torch.Tensor, *, up: bool) -> torch.Tensor | None:
+    """Return the next value of the same type, above or below; None at the end of an integer."""
+    if value.dtype.is_floating_point and value.element_size() > 1:
+        return torch.nextafter(value, value.new_tensor(math.inf if up else -math.inf))
     if not value.dtype.is_floating_point:
-        return value + (1 if up else -1)
-    return torch.nextafter(value, value.new_tensor(math.inf if up else -math.inf))
+        return _whole_number(int(value.numpy()) + (1 if up else -1), value.dtype)
+    bits = int(value.view(torch.uint8))  # of float8: sign and magnitude
+    magnitude, negative = bits & 0x7F, bits >= 0x80
+    if magnitude == 0:
+        return torch.tensor(0x01 if up else 0x81, dtype=torch.uint8).view(value.dtype)
+    grown = magnitude + (1 if up != negative else -1)
+    return torch.tensor(grown | 0x80 * negative, dtype=torch.uint8).view(value.dtype)
+
+
+def _whole_number(value: int, kind: torch.dtype) -> torch.Tensor | None:
+    """Return an integer as a tensor; None if the type does not hold it."""
+    ends = torch.iinfo(kind)
+    if not ends.min <= value <= ends.max:
+        return None
+    # Through int64, as torch makes no uint64 of a number beyond it.
+    return torch.tensor(value if value < 2**63 else value - 2**64).to(kind)
 
 
 def mutants(cases: OracleCases) -> Iterator[tuple[str, str, Proof]]:

@@ -132,7 +132,8 @@ def _varies(cases: OracleCases) -> tuple[str, str]:
         values = torch.cat([c.data.expected[argument.name].reshape(-1) for c in cases])
         first = values[:1]
         if bool(((values == first) | (values.isnan() & first.isnan())).all()):
-            wrong.append(f"every element of `{argument.name}` is {first.item():g} in all cases")
+            shown = first.item() if first.is_complex() else f"{first.item():g}"
+            wrong.append(f"every element of `{argument.name}` is {shown} in all cases")
     return _some(wrong), ""
 
 
@@ -167,8 +168,10 @@ def _another(name: str, arguments: Mapping[str, Any], case: OracleCase) -> Any:
         return value + 1 if isinstance(value, int) else (10 * value if value else 1.0)
     other = case.other.inputs[name]
     # The same for every seed: reverse it, which changes all but constants.
-    same = torch.equal(other, value)
-    return (value.flatten().flip(0).view(other.shape) if same else other).clone()
+    if not _same(other, value):
+        return other.clone()
+    backwards = torch.arange(value.numel() - 1, -1, -1)
+    return value.flatten()[backwards].view(other.shape)
 
 
 def _keeps_inputs(cases: OracleCases) -> tuple[str, str]:
@@ -213,8 +216,8 @@ def _outputs(cases: OracleCases, case: OracleCase) -> dict[str, torch.Tensor]:
             outputs[argument.name] = case.data.inputs[argument.name].clone()
         else:
             shape = case.data.expected[argument.name].shape
-            unwritten = float("nan") if kind.is_floating_point else -1
-            outputs[argument.name] = torch.full(shape, unwritten, dtype=kind)
+            ones = torch.full((*shape[:-1], shape[-1] * kind.itemsize), 0xFF, dtype=torch.uint8)
+            outputs[argument.name] = ones.view(kind)
     return outputs
 
 

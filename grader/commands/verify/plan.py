@@ -16,12 +16,25 @@ from grader.assignment.generated import REFERENCES, TEMPLATES
 from grader.assignment.model import Assignment, Kernel
 from grader.commands.verify import tasks
 from grader.commands.verify.agreement import agreement_rows
-from grader.commands.verify.judgement import judge_reference, judge_untouched, not_here
+from grader.commands.verify.judgement import (
+    judge_contracted,
+    judge_reference,
+    judge_untouched,
+    not_here,
+)
 from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.row import Row, proof
-from grader.commands.verify.samples import Expectation, Sample, samples_of, stray_files
+from grader.commands.verify.samples import (
+    Expectation,
+    Sample,
+    patched_samples,
+    patches_of,
+    samples_of,
+    stray_files,
+)
 from grader.commands.verify.tasks import Task
 from grader.commands.verify.trivial_submissions import touched, zeros
+from grader.emulation.cuda_cpp import contracts
 from grader.grading.plan import Options
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language
@@ -48,7 +61,13 @@ def plan(
         rows += lint_rows(assignment, reference)
         rows += _strays(assignment, reference)
         planned += _proofs(assignment, repository, options, repeat)
-    for sample in samples_of(reference):
+    found = list(samples_of(reference))
+    for patch in patches_of(reference):
+        try:
+            found += patched_samples(patch, reference)
+        except ValueError as error:
+            rows.append(_unusable_patch(assignment, patch, str(error)))
+    for sample in found:
         if samples and not any(
             fnmatchcase(sample.title, pattern) or pattern in sample.title for pattern in samples
         ):
@@ -61,13 +80,23 @@ def plan(
     return rows, planned
 
 
+def _unusable_patch(assignment: Assignment, patch: Path, problem: str) -> Row:
+    return proof(
+        assignment.name,
+        f"sample {patch.parent.name}/{patch.name}",
+        "applies",
+        expected="a patch against the solved files",
+        problem=problem,
+    )
+
+
 def _strays(assignment: Assignment, reference: Path) -> Iterator[Row]:
     for path in stray_files(reference):
         yield proof(
             assignment.name,
             "samples",
             "files",
-            expected="samples/VERDICT/NAME/FILE, with a kernel file's ending",
+            expected="samples/VERDICT/NAME/FILE with a kernel's ending, or VERDICT/NAME.patch",
             problem=f"{path.relative_to(reference)} belongs to no sample",
         )
 
@@ -106,6 +135,7 @@ def _proofs(
                         weight=5.0,  # all cases run to completion
                         do=partial(tasks.grade_folder, assignment, reference, seeded, judge),
                     )
+    yield from _contraction(assignment, reference, options)
     for language in Language:
         if language in used:
             yield Task(
@@ -141,6 +171,36 @@ def _trivial(
                 detail=check,
                 weight=3.0,
                 do=partial(tasks.grade_trivial, assignment, files, subject, check, options),
+            )
+
+
+def _contraction(assignment: Assignment, reference: Path, options: Options) -> Iterator[Task]:
+    """Yield a task for each solved CUDA C++ file with an output of floats that must be exact."""
+    language = Language.CUDA
+    exact = any(
+        assignment.signature.element_type(output, language).is_float
+        and assignment.tolerance(case, language, output.name).exact
+        for output in assignment.signature.outputs
+        for case in assignment.cases
+    )
+    if options.device is not Device.CPU or not exact or not contracts():
+        return
+    for kernel in assignment.kernels:
+        file = kernel.files.get(language)
+        if file and options.wants(kernel.name, language) and (reference / file).is_file():
+            own = replace(
+                options,
+                kernels=frozenset({kernel.name}),
+                languages=frozenset({language}),
+                checks=frozenset({CheckName.CORRECTNESS}),
+                contract=True,
+            )
+            yield Task(
+                assignment=assignment.name,
+                subject=f"reference {file}",
+                detail="contracted",
+                weight=3.0,
+                do=partial(tasks.grade_folder, assignment, reference, own, judge_contracted),
             )
 
 

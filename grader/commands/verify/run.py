@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from grader.assignment.generated import REFERENCES
+from grader.assignment.generated import REFERENCES, write_generated
 from grader.assignment.model import Assignment
 from grader.commands.output import write_text
 from grader.commands.verify.plan import plan
@@ -46,11 +46,19 @@ def verify(
     repeat: int,
     seed: int,
     json_path: Path | None,
+    update: bool = False,
 ) -> int:
-    """Verify what the command line requests, print the result, and return the exit code."""
+    """Verify what the command line requests, print the result, and return the exit code.
+
+    With `update`, first write the generated files that are out of date.
+    """
     started_s = time.monotonic()
     chosen = chosen_assignments(assignments)
     repository = _repository(chosen)
+    if update:
+        for assignment in chosen:
+            for path in write_generated(assignment, repository):
+                print(f"updated {path.relative_to(repository)}")
     check_kernels(kernels, chosen)
     if json_path is not None and not json_path.absolute().parent.is_dir():
         raise UsageError(f"--json: there is no folder {json_path.parent}", tip="make it first")

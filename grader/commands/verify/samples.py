@@ -2,9 +2,11 @@
 
     reference/ASSIGNMENT/samples/VERDICT/NAME/FILE
 
-A sample is one kernel file. A folder with a file in each language is two samples
-with one name. The student's own program, main.cu, may be beside a CUDA C++ kernel
-and is submitted with it.
+    reference/ASSIGNMENT/samples/VERDICT/NAME.patch
+
+A sample is one kernel file, or a patch against the solved files (`patches`). A folder with a file
+in each language is two samples with one name. The student's own program, main.cu, may be beside a
+CUDA C++ kernel and is submitted with it.
 
 The folder VERDICT is the verdict that the file must get. The first line may expect
 more, as a comment of `key=value` (the full grammar is in docs/verify.md):
@@ -38,6 +40,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from grader.commands.verify.patches import expectation_line, patched_files
 from grader.report.evidence import FindingKind, Severity
 from grader.vocabulary import CheckName, Device
 
@@ -100,7 +103,10 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One kernel file; `file` is its path below `folder`, the submission's folder."""
+    """One kernel file; `file` is its path below `folder`, the submission's folder.
+
+    With a `patch`, `folder` has the solved file that it changes.
+    """
 
     assignment: str
     verdict: str
@@ -108,11 +114,12 @@ class Sample:
     language: str
     folder: Path
     file: str
+    patch: Path | None = None
 
     @property
     def path(self) -> Path:
-        """The path of the file."""
-        return self.folder / self.file
+        """The path of the file, or of the patch that makes it of the solved file."""
+        return self.patch or self.folder / self.file
 
     @property
     def title(self) -> str:
@@ -122,13 +129,17 @@ class Sample:
     @property
     def has_program(self) -> bool:
         """True if the student's own program is submitted too; it may have the fault."""
-        return (
-            self.language == "cuda" and self.file != PROGRAM and (self.folder / PROGRAM).is_file()
-        )
+        alone = self.patch is not None or self.language != "cuda" or self.file == PROGRAM
+        return not alone and (self.folder / PROGRAM).is_file()
 
     @property
     def text(self) -> str:
-        """The file's text; bytes that are not UTF-8 are replaced."""
+        """The file's text; bytes that are not UTF-8 are replaced.
+
+        Raises ValueError, with a sentence, if the patch does not apply.
+        """
+        if self.patch is not None:
+            return patched_files(self.patch, self.folder)[self.file]
         return self.path.read_text(encoding="utf-8", errors="replace")
 
     def expectation(self) -> Expectation | None:
@@ -136,6 +147,8 @@ class Sample:
 
         Raises ValueError, with a sentence, if the line is not valid.
         """
+        if self.patch is not None:
+            return parse(expectation_line(self.patch, self.file), self.verdict)
         return parse(self.text.removeprefix("\ufeff"), self.verdict)
 
 
@@ -162,10 +175,29 @@ def samples_of(reference: Path) -> Iterator[Sample]:
             )
 
 
+def patches_of(reference: Path) -> Iterator[Path]:
+    """Yield the patches of one assignment, in order."""
+    yield from sorted((reference / SAMPLES).glob("*/*.patch"))
+
+
+def patched_samples(patch: Path, reference: Path) -> Iterator[Sample]:
+    """Yield the samples of a patch. Raises ValueError, with a sentence, if it does not apply."""
+    for file in patched_files(patch, reference):
+        yield Sample(
+            assignment=reference.name,
+            verdict=patch.parent.name,
+            name=patch.stem,
+            language=LANGUAGES[Path(file).suffix],
+            folder=reference,
+            file=file,
+            patch=patch,
+        )
+
+
 def stray_files(reference: Path) -> Iterator[Path]:
     """Yield the files below the samples' folder that belong to no sample."""
     samples = list(samples_of(reference))
-    known = {sample.path for sample in samples}
+    known = {*patches_of(reference), *(sample.path for sample in samples)}
     known |= {sample.folder / PROGRAM for sample in samples if sample.has_program}
     for path in sorted((reference / SAMPLES).rglob("*")):
         if path.is_file() and path not in known and path.suffix != ".pyc":

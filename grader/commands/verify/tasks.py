@@ -109,7 +109,12 @@ def grade_sample(
         assignment = replace(assignment, limits=limits)
     if sample.has_program:
         options = replace(options, kernels=frozenset())
-    report = state.grade(assignment, read_submission(sample.folder, assignment), options)
+    if sample.patch is not None:
+        files = {sample.file: SourceFile(path=sample.file, text=sample.text)}
+        submission = Submission(source=sample.patch, files=files)
+    else:
+        submission = read_submission(sample.folder, assignment)
+    report = state.grade(assignment, submission, options)
     if sample.verdict == "tampered":
         state.renew()  # the sample may have changed the server
     return (judgement.judge_sample(sample, expectation, report, options.device),)

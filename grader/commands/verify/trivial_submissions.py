@@ -11,7 +11,7 @@ from grader.vocabulary import Language, Memory
 
 _COMMENT = {Language.CUDA: "//", Language.TRITON: "#"}
 # Operators and functions of specs that C++ does not have or that differ there.
-_NOT_C = ("//", "**", "min", "max")
+_NOT_C = ("//", "**", "min", "max", "cdiv")
 
 
 def touched(stub: str, language: Language) -> str:
@@ -24,6 +24,8 @@ def zeros(signature: Signature, language: Language) -> str | None:
 
     None if C++ cannot express an extent as the spec writes it.
     """
+    if signature.launch:
+        return _zeros_by_kernel(signature, language)
     if language is Language.TRITON:
         body = "".join(f"    {output.name}.zero_()\n" for output in signature.outputs)
         return f"import triton\n\n\n{signature.python_declaration}:\n{body}"
@@ -39,6 +41,30 @@ def zeros(signature: Signature, language: Language) -> str | None:
         f'#include <cstring>\n#include <cuda_runtime.h>\n#include "{signature.header_name}"\n\n'
         f'extern "C" {signature.c_declaration}\n{{\n{body}}}\n'
     )
+
+
+def _zeros_by_kernel(signature: Signature, language: Language) -> str | None:
+    """Return the same for an entry that is a kernel: one thread fills the outputs."""
+    lines = []
+    for output in signature.outputs:
+        size = _bytes(signature, output)
+        if size is None:
+            return None
+        count = " * ".join(f"({extent.text})" for extent in output.shape or ())
+        zero = "0.0" if signature.element_type(output, language).is_float else "0"
+        if language is Language.CUDA:
+            lines.append(
+                f"    if (blockIdx.x + threadIdx.x == 0) memset({output.name}, 0, {size});"
+            )
+        else:
+            lines.append(
+                f"    for i in range({count}):\n        tl.store({output.name} + i, {zero})"
+            )
+    body = "\n".join(lines)
+    if language is Language.CUDA:
+        return f'#include "{signature.header_name}"\n\n{signature.c_declaration}\n{{\n{body}\n}}\n'
+    head = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+    return f"{head}{signature.python_declaration}:\n{body}\n"
 
 
 def _bytes(signature: Signature, output: Argument) -> str | None:

@@ -13,8 +13,10 @@ alignment. It is linked with neither library: the runtime defines the called fun
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import platform
 import subprocess
 from collections.abc import Sequence
 from enum import Enum
@@ -51,6 +53,12 @@ _COMMON = (
     "-ftls-model=initial-exec",
     # No fusing of multiply and add: g++'s rules differ from a GPU's.
     "-ffp-contract=off",
+)
+
+_CONTRACT = (
+    "-ffp-contract=fast",
+    "-DGRADER_CONTRACT",
+    *(("-mfma",) if platform.machine() == "x86_64" else ()),
 )
 
 _STUDENT = {
@@ -131,6 +139,15 @@ def header_command(*, compiler: str, mode: Mode, output: Path) -> list[str]:
     ]
 
 
+def contracts() -> bool:
+    """True if this CPU can compute a * b + c with one rounding, as `compile_command` needs it."""
+    if platform.machine() != "x86_64":
+        return True
+    with contextlib.suppress(OSError):
+        return " fma " in f"{Path('/proc/cpuinfo').read_text(encoding='ascii', errors='replace')} "
+    return False
+
+
 def compile_command(
     *,
     compiler: str,
@@ -140,8 +157,11 @@ def compile_command(
     output: Path,
     include_dirs: Sequence[Path] = (),
     executable: bool = False,
+    contract: bool = False,
 ) -> list[str]:
     """Return the command that builds `source` with the runtime into `output`.
+
+    With `contract`, a * b + c is rounded once, where g++ finds it: nvcc does so by default.
 
     `source` is the rewritten student file, or a C++ file that includes it. The student's
     files are found through `include_dirs`. The product is a shared object, or with
@@ -149,6 +169,7 @@ def compile_command(
     """
     return [
         *_student_flags(compiler, mode, include_dirs),
+        *(_CONTRACT if contract else ()),
         str(source),
         "-x",
         "none",

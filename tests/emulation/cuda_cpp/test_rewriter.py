@@ -213,7 +213,7 @@ def test_allocations_learn_their_name() -> None:
         ('asm("mov.u32 %0, %laneid;" : "=r"(lane));', "PTX"),
         ("cudaTextureObject_t t;", "textures"),
         ("cudaLaunchCooperativeKernel((void*)k, 1, 1, a);", "cooperative launches"),
-        ("#include <cuda_bf16.h>", "bfloat16"),
+        ("#include <cuda_fp4.h>", "4-bit floating point"),
     ],
 )
 def test_unsupported_is_one_sentence_with_its_place(text: str, feature: str) -> None:

@@ -85,20 +85,34 @@ GRADER_INLINE float __frsqrt_rn(float x) { return 1.0f / sqrtf(x); }
 
 // ---- one operation, one rounding ----
 
-#define GRADER_ROUNDED(suffix)                                                       \
-    GRADER_INLINE float __fadd_##suffix(float a, float b) { return a + b; }          \
-    GRADER_INLINE float __fsub_##suffix(float a, float b) { return a - b; }          \
-    GRADER_INLINE float __fmul_##suffix(float a, float b) { return a * b; }          \
-    GRADER_INLINE float __fdiv_##suffix(float a, float b) { return a / b; }          \
-    GRADER_INLINE float __fmaf_##suffix(float a, float b, float c) { return fmaf(a, b, c); } \
-    GRADER_INLINE float __frcp_##suffix(float a) { return 1.0f / a; }                \
-    GRADER_INLINE float __fsqrt_##suffix(float a) { return sqrtf(a); }               \
-    GRADER_INLINE double __dadd_##suffix(double a, double b) { return a + b; }       \
-    GRADER_INLINE double __dsub_##suffix(double a, double b) { return a - b; }       \
-    GRADER_INLINE double __dmul_##suffix(double a, double b) { return a * b; }       \
-    GRADER_INLINE double __ddiv_##suffix(double a, double b) { return a / b; }       \
-    GRADER_INLINE double __fma_##suffix(double a, double b, double c) { return fma(a, b, c); } \
-    GRADER_INLINE double __drcp_##suffix(double a) { return 1.0 / a; }               \
+// A value that no compiler merges with the operation before or after it (-ffp-contract=fast).
+#ifdef GRADER_CONTRACT
+template <class T> GRADER_INLINE T grader_once(T value) {
+#if defined(__x86_64__)
+    __asm__("" : "+x"(value));
+#else
+    __asm__("" : "+w"(value));
+#endif
+    return value;
+}
+#else
+template <class T> GRADER_INLINE T grader_once(T value) { return value; }
+#endif
+
+#define GRADER_ROUNDED(suffix)                                                                                        \
+    GRADER_INLINE float __fadd_##suffix(float a, float b) { return grader_once(grader_once(a) + grader_once(b)); }    \
+    GRADER_INLINE float __fsub_##suffix(float a, float b) { return grader_once(grader_once(a) - grader_once(b)); }    \
+    GRADER_INLINE float __fmul_##suffix(float a, float b) { return grader_once(grader_once(a) * grader_once(b)); }    \
+    GRADER_INLINE float __fdiv_##suffix(float a, float b) { return a / b; }                                           \
+    GRADER_INLINE float __fmaf_##suffix(float a, float b, float c) { return fmaf(a, b, c); }                          \
+    GRADER_INLINE float __frcp_##suffix(float a) { return 1.0f / a; }                                                 \
+    GRADER_INLINE float __fsqrt_##suffix(float a) { return sqrtf(a); }                                                \
+    GRADER_INLINE double __dadd_##suffix(double a, double b) { return grader_once(grader_once(a) + grader_once(b)); } \
+    GRADER_INLINE double __dsub_##suffix(double a, double b) { return grader_once(grader_once(a) - grader_once(b)); } \
+    GRADER_INLINE double __dmul_##suffix(double a, double b) { return grader_once(grader_once(a) * grader_once(b)); } \
+    GRADER_INLINE double __ddiv_##suffix(double a, double b) { return a / b; }                                        \
+    GRADER_INLINE double __fma_##suffix(double a, double b, double c) { return fma(a, b, c); }                        \
+    GRADER_INLINE double __drcp_##suffix(double a) { return 1.0 / a; }                                                \
     GRADER_INLINE double __dsqrt_##suffix(double a) { return sqrt(a); }
 GRADER_ROUNDED(rn)
 GRADER_ROUNDED(rz)

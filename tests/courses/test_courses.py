@@ -1,0 +1,65 @@
+"""Eight exercises of a course's first ten weeks, as an instructor writes them: all verify.
+
+    square            a bare kernel                    mandelbrot   no input array
+    grid_stride       launches of all sizes            attention    float16, drawn floats
+    block_reduction   shared memory, bounds of counts  histogram    uint8, uint32, atomics, in place
+    relu              bfloat16, in place               pick         several types
+
+Each is a spec, an oracle, solved files in both languages, and samples as patches. `--update` makes
+the generated files.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.assignment.catalogue import find_assignments
+from grader.assignment.reader import read_assignment
+from grader.commands.verify.run import verify
+
+COURSES = Path(__file__).resolve().parent
+NAMES = sorted(folder.name for folder in find_assignments(COURSES / "assignments"))
+
+
+def test_the_exercises_are_read_and_are_short() -> None:
+    assert len(NAMES) == 8
+    for name in NAMES:
+        folder = COURSES / "assignments" / name
+        assert read_assignment(folder).max_score == 100
+        assert len((folder / "assignment.toml").read_text(encoding="utf-8").splitlines()) <= 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_an_exercise_verifies_on_the_cpu_in_both_languages(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tree in ("assignments", "reference"):
+        shutil.copytree(COURSES / tree / name, tmp_path / tree / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDACXX", "")
+    exit_code = verify(
+        assignments=(name,), device="cpu", kernels=(), languages=(), samples=(), jobs=None,
+        repeat=1, seed=0, json_path=None, update=True,
+    )  # fmt: skip
+    assert exit_code == 0
+    assert (tmp_path / "student_template" / name / f"{name}.h").is_file()
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_an_exercise_verifies_on_a_gpu(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tree in ("assignments", "reference"):
+        shutil.copytree(COURSES / tree / name, tmp_path / tree / name)
+    monkeypatch.chdir(tmp_path)
+    exit_code = verify(
+        assignments=(name,), device="cuda", kernels=(), languages=(), samples=(), jobs=None,
+        repeat=1, seed=0, json_path=None, update=True,
+    )  # fmt: skip
+    assert exit_code == 0
