@@ -20,6 +20,7 @@ from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.ptxas import Assembled
 from grader.build.python_source import build_python
 from grader.build.trampoline import trampoline
+from grader.emulation import cuda_cpp
 from grader.emulation.cuda_cpp import Mode
 from grader.gpu.target import course_target
 from grader.protocol.targets import target_of
@@ -96,7 +97,8 @@ def build_on_cpu(
     `allowed` are the libraries that the file may use; None if the spec does not say.
 
     The emulation and nvcc accept different code. Code that nvcc (if it is installed) rejects is a
-    compile error; code that only the emulation rejects is not measured.
+    compile error; code that only the emulation rejects is not measured. Without nvcc, calls between
+    host and device functions are tested by `cuda_cpp.wrong_calls`.
     """
     cxx = toolchain.find_cxx()
     if cxx is None:
@@ -106,15 +108,46 @@ def build_on_cpu(
         compiler = nvcc_gate(nvcc) if nvcc else None
         front_ends = pool.submit(compile_with, compiler, source.text) if compiler else None
         prepared = prepare(source, allowed=allowed)
-        emulated = prepared if isinstance(prepared, Rejected) else on_cpu(cxx, prepared)
+        if isinstance(prepared, Rejected):
+            emulated: Built | Rejected = prepared
+        else:
+            emulated = on_cpu(cxx, prepared)
+            if nvcc is None and isinstance(emulated, Built):
+                emulated = _wrong_calls(emulated, prepared) or emulated
         gate = front_ends.result() if front_ends else None
-    if nvcc is not None and isinstance(emulated, Rejected) and isinstance(gate, Built):
+    if nvcc and isinstance(emulated, Rejected) and isinstance(gate, Built):
         gate = compile_with(nvcc_gate(nvcc, links=link_flags(allowed)), source.text)
     decided = decide_with_nvcc(emulated, gate, source.path)
     if not isinstance(decided, Built):
         return decided
     decided = replace(decided, launch_limits=launch_limits(gate))
     return _assembled(decided, gate, course_target().capability)
+
+
+def _wrong_calls(built: Built, text: str) -> Rejected | None:
+    """Return the rejection for calls that nvcc would refuse; None if there are none."""
+    try:
+        dump = built.path.with_name(cuda_cpp.DUMP).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:  # the compiler wrote none
+        return None
+    file = Path(built.file).name
+    found = tuple(
+        Diagnostic(file=built.file, line=call.line, severity="error", message=call.message)
+        for call in cuda_cpp.wrong_calls(dump, file=file, text=text)
+    )
+    if not found:
+        return None
+    first = found[0]
+    return Rejected(
+        verdict=Verdict.COMPILE_ERROR,
+        message=f"{first.file}:{first.line}: {first.message}",
+        hint=diagnostics.advice(first.message),
+        evidence=replace(
+            built.evidence,
+            diagnostics=found[: diagnostics.SHOWN],
+            diagnostics_total=len(found),
+        ),
+    )
 
 
 def _assembled(built: Built, by_nvcc: Built | Rejected | None, capability: int) -> Built:

@@ -4,6 +4,7 @@
     compile_command  the g++ command of a source file, fast or checked
     runtime_command  the g++ command of the runtime, once per machine
     header_command   the g++ command of its precompiled header
+    wrong_calls      the compiler's dump (DUMP) → calls that nvcc refuses
     read_report      output of a run → findings and counters
     symbolize        program counters → the student's lines
 
@@ -14,6 +15,7 @@ parts and their limits; `python -m grader.emulation.cuda_cpp` is the stand-alone
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
 from grader.emulation.cuda_cpp.compile_commands import (
+    DUMP,
     HEADER,
     INCLUDE_DIR,
     OBJECT,
@@ -25,6 +27,7 @@ from grader.emulation.cuda_cpp.compile_commands import (
     runtime_command,
     runtime_key_parts,
 )
+from grader.emulation.cuda_cpp.execution_space import WrongCall, wrong_calls
 from grader.emulation.cuda_cpp.features import Refused, Unsupported, not_allowed
 from grader.emulation.cuda_cpp.findings import Finding
 from grader.emulation.cuda_cpp.report import Fault, Report, read_report
@@ -33,6 +36,7 @@ from grader.emulation.cuda_cpp.symbols import Place, symbolize
 from grader.emulation.cuda_cpp.tokens import TooComplicatedError
 
 __all__ = [
+    "DUMP",
     "HEADER",
     "INCLUDE_DIR",
     "OBJECT",
@@ -47,6 +51,7 @@ __all__ = [
     "Rewritten",
     "TooComplicatedError",
     "Unsupported",
+    "WrongCall",
     "compile_command",
     "header_command",
     "not_allowed",
@@ -57,4 +62,5 @@ __all__ = [
     "runtime_command",
     "runtime_key_parts",
     "symbolize",
+    "wrong_calls",
 ]

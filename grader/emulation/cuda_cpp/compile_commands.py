@@ -26,6 +26,8 @@ RUNTIME_DIR = _HERE / "runtime"
 # The names under which the runtime's files lie beside a source file.
 OBJECT = "runtime.o"
 HEADER = "cuda_runtime.h.gch"
+# What g++ writes beside its product when it compiles one file: its intermediate code.
+DUMP = "code.dump"
 _PRELUDE = ("-include", "cuda_runtime.h")
 
 
@@ -55,7 +57,7 @@ _COMMON = (
 
 _STUDENT = {
     Mode.FAST: (
-        *("-O2", "-g1", "-DGRADER_CHECKED=0"),
+        *("-O2", "-g1", "-DGRADER_CHECKED=0", "-DGRADER_SPACES=1"),
         # A loop that never ends keeps its accesses, and so its line.
         *("-fno-finite-loops", "-fno-tree-dce"),
     ),
@@ -69,6 +71,8 @@ _STUDENT = {
         "--param=tsan-distinguish-volatile=1",
         # memcpy and memset stay calls, which cuda_runtime.h renames to checked ones.
         "-fno-builtin",
+        # Copies of arguments and results become statements of their own, which have hooks.
+        "-fno-elide-constructors",
         # Function entries need no call: a finding's inlined frames come from DWARF.
         "--param=tsan-instrument-func-entry-exit=0",
     ),
@@ -80,6 +84,19 @@ _FILLING = ("-ftrivial-auto-var-init=pattern",)
 _RUNTIME = {
     Mode.FAST: ("-O2", "-g1", "-DGRADER_CHECKED=0"),
     Mode.CHECKED: ("-O2", "-g1", "-DGRADER_CHECKED=1"),
+}
+
+# The dump of the fast build shows the calls of the source (`execution_space`).
+_DUMPED = {
+    Mode.FAST: (f"-fdump-tree-cfg-lineno-asmname={DUMP}",),
+    Mode.CHECKED: (),
+}
+
+# How GRADER_SPACES spells the marks of functions (include/grader_host/vocabulary.h).
+SPACE_ATTRIBUTES = {
+    "__global__": "noclone",
+    "__device__": "no_profile_instrument_function",
+    "__host__": "no_icf",
 }
 
 # Warnings that do not matter for kernels.
@@ -145,10 +162,11 @@ def compile_command(
 
     `source` is the rewritten student file, or a C++ file that includes it. The student's
     files are found through `include_dirs`. The product is a shared object, or with
-    `executable` a program with the source's `main`.
+    `executable` a program with the source's `main`. `DUMP` is written to the working directory.
     """
     return [
         *_student_flags(compiler, mode, include_dirs),
+        *_DUMPED[mode],
         str(source),
         "-x",
         "none",
@@ -166,8 +184,8 @@ def object_command(
     output: Path,
     include_dirs: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the command that compiles `source` into an object file."""
-    flags = _student_flags(compiler, mode, include_dirs)
+    """Return the command that compiles `source` into an object file, and writes `DUMP`."""
+    flags = (*_student_flags(compiler, mode, include_dirs), *_DUMPED[mode])
     return [*flags, "-c", "-o", str(output), str(source)]
 
 
