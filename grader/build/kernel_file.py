@@ -126,14 +126,10 @@ def build_on_cpu(
 
 def _wrong_calls(built: Built, text: str) -> Rejected | None:
     """Return the rejection for calls that nvcc would refuse; None if there are none."""
-    try:
-        dump = built.path.with_name(cuda_cpp.DUMP).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:  # the compiler wrote none
-        return None
     file = Path(built.file).name
     found = tuple(
         Diagnostic(file=built.file, line=call.line, severity="error", message=call.message)
-        for call in cuda_cpp.wrong_calls(dump, file=file, text=text)
+        for call in cuda_cpp.wrong_calls(_dump(built), file=file, text=text)
     )
     if not found:
         return None
@@ -225,7 +221,34 @@ def build_checked(
         return prepared
     compile_with = partial(_compile, assignment, source, Device.CPU)
     built = _on_cpu(compile_with, host_compiler(cxx, Mode.CHECKED), prepared)
-    return built if isinstance(built, Rejected) else Checked(built=built, text=prepared)
+    if isinstance(built, Rejected):
+        return built
+    return _unhooked(built) or Checked(built=built, text=prepared)
+
+
+def _unhooked(built: Built) -> Rejected | None:
+    """Return the rejection for accesses that no check sees; None if there are none."""
+    found = cuda_cpp.unhooked(_dump(built), file=Path(built.file).name)
+    if not found:
+        return None
+    what = "a function's result goes straight to memory, where this machine cannot check it"
+    diagnostic = Diagnostic(file=built.file, line=found[0].line, severity="warning", message=what)
+    return Rejected(
+        verdict=Verdict.NOT_MEASURED,
+        message=f"{built.file}:{found[0].line}: {what}",
+        hint="assign it: `T t = f(x); *p = t;`, in place of `new (p) T(f(x))` or of a "
+        "constructor's `member(f(x))`",
+        evidence=replace(built.evidence, diagnostics=(diagnostic,), diagnostics_total=1),
+    )
+
+
+def _dump(built: Built) -> str:
+    """Return what the compiler wrote about a build for this CPU; "" if it wrote nothing."""
+    path = built.path.with_name(cuda_cpp.DUMP)
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
 def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rejected:

@@ -5,6 +5,7 @@
     runtime_command  the g++ command of the runtime, once per machine
     header_command   the g++ command of its precompiled header
     wrong_calls      the compiler's dump (DUMP) → calls that nvcc refuses
+    unhooked         the same of the checked build → accesses that the checker cannot see
     read_report      output of a run → findings and counters
     symbolize        program counters → the student's lines
 
@@ -34,6 +35,7 @@ from grader.emulation.cuda_cpp.report import Fault, Report, read_report
 from grader.emulation.cuda_cpp.rewriter import Rewritten, rewrite
 from grader.emulation.cuda_cpp.symbols import Place, symbolize
 from grader.emulation.cuda_cpp.tokens import TooComplicatedError
+from grader.emulation.cuda_cpp.unhooked import Unhooked, unhooked
 
 __all__ = [
     "DUMP",
@@ -50,6 +52,7 @@ __all__ = [
     "Report",
     "Rewritten",
     "TooComplicatedError",
+    "Unhooked",
     "Unsupported",
     "WrongCall",
     "compile_command",
@@ -62,5 +65,6 @@ __all__ = [
     "runtime_command",
     "runtime_key_parts",
     "symbolize",
+    "unhooked",
     "wrong_calls",
 ]

@@ -86,11 +86,9 @@ _RUNTIME = {
     Mode.CHECKED: ("-O2", "-g1", "-DGRADER_CHECKED=1"),
 }
 
-# The dump of the fast build shows the calls of the source (`execution_space`).
-_DUMPED = {
-    Mode.FAST: (f"-fdump-tree-cfg-lineno-asmname={DUMP}",),
-    Mode.CHECKED: (),
-}
+# The compiler's pass after which it writes DUMP, which then shows the source's calls in the fast
+# build (`execution_space`), and the hooks in the checked build (`unhooked`).
+_DUMPED_AFTER = {Mode.FAST: "cfg", Mode.CHECKED: "tsan"}
 
 # How GRADER_SPACES spells the marks of functions (include/grader_host/vocabulary.h).
 SPACE_ATTRIBUTES = {
@@ -162,11 +160,11 @@ def compile_command(
 
     `source` is the rewritten student file, or a C++ file that includes it. The student's
     files are found through `include_dirs`. The product is a shared object, or with
-    `executable` a program with the source's `main`. `DUMP` is written to the working directory.
+    `executable` a program with the source's `main`. `DUMP` is written beside it.
     """
     return [
         *_student_flags(compiler, mode, include_dirs),
-        *_DUMPED[mode],
+        _dump_flag(mode, output),
         str(source),
         "-x",
         "none",
@@ -184,8 +182,8 @@ def object_command(
     output: Path,
     include_dirs: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the command that compiles `source` into an object file, and writes `DUMP`."""
-    flags = (*_student_flags(compiler, mode, include_dirs), *_DUMPED[mode])
+    """Return the command that compiles `source` into an object file, with `DUMP` beside it."""
+    flags = (*_student_flags(compiler, mode, include_dirs), _dump_flag(mode, output))
     return [*flags, "-c", "-o", str(output), str(source)]
 
 
@@ -242,6 +240,10 @@ def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> t
         "-include",
         "grader_host/refused_names.h",
     )
+
+
+def _dump_flag(mode: Mode, output: Path) -> str:
+    return f"-fdump-tree-{_DUMPED_AFTER[mode]}-lineno-asmname={output.parent / DUMP}"
 
 
 def _link_flags(output: Path) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from grader.emulation.cuda_cpp.compile_commands import INCLUDE_DIR, SPACE_ATTRIBUTES
-from grader.emulation.cuda_cpp.gimple import Function, Statement, functions
+from grader.emulation.cuda_cpp.gimple import Function, Statement, functions, spellings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class _Program:
         self.lines = text.split("\n")
         self.named: dict[str, Function] = {}
         for function in found:
-            for symbol in _spellings(function.symbol):
+            for symbol in spellings(function.symbol):
                 self.named[symbol] = function
         self.spaces: Mapping[str, _Space] = {f.symbol: self._space(f) for f in found}
 
@@ -238,14 +238,6 @@ def _short(name: str) -> str:
 
 def _base(file: str) -> str:
     return file.rpartition("/")[2]
-
-
-def _spellings(symbol: str) -> Iterator[str]:
-    """Yield a symbol, and for a constructor or destructor the names of its other variants."""
-    yield symbol
-    for match in re.finditer(r"[CD][24](?=[EI])", symbol):
-        for variant in "0124":
-            yield f"{symbol[: match.start() + 1]}{variant}{symbol[match.end() :]}"
 
 
 def _is_special(function: Function) -> bool:

@@ -22,7 +22,7 @@ _HEADER = re.compile(r"^;; Function (.+) \((\S+), funcdef_no=\d+, ")
 _ATTRIBUTES = re.compile(r"^__attribute__\(\((.*)\)\)$")
 _PLACE = re.compile(r"\[([^\[\]\n]*):(\d+):(\d+)\] ?")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_DECLARED = re.compile(r"([^\W\d]\w*)(?:\[[^;]*\])*;$")
+_DECLARED = re.compile(r"([\w.]+)(?:\[[^;]*\])*(?: \[value-expr: .*\])?;$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def functions(dump: str) -> Iterator[Function]:
             if line.startswith("}"):
                 break
             text = line.strip()
-            if not text or text.startswith(("<bb ", "<L", "# ", "[-")):
+            if not text or text.startswith(("<bb ", "<L", "# ", "static ")):
                 continue
             place = _PLACE.match(text)
             bare = _PLACE.sub("", _STRING.sub('""', text))
@@ -91,6 +91,14 @@ def functions(dump: str) -> Iterator[Function]:
             own_names=frozenset(own_names),
             statements=tuple(statements),
         )
+
+
+def spellings(symbol: str) -> Iterator[str]:
+    """Yield a symbol, and for a constructor or destructor the names of its other variants."""
+    yield symbol
+    for match in re.finditer(r"[CD][24](?=[EI])", symbol):
+        for variant in "0124":
+            yield f"{symbol[: match.start() + 1]}{variant}{symbol[match.end() :]}"
 
 
 def _parameters(signature: str) -> str:

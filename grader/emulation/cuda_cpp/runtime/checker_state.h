@@ -53,6 +53,7 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
               unsigned mask, uint32_t other_pc, bool known);
 void uninitialized(const Access& access, Space space);
 void local_read(const Access& access);
+void local_of_another(const Access& access);              // on a stack, but not near the stack pointer
 void outside(const Access& access);                       // in the arena, but not in a live buffer
 [[noreturn]] void write_to_input(const Access& access);    // mapped without write access
 void outside_shared(const Access& access);

@@ -30,6 +30,7 @@ __attribute__((noinline)) void rare_hook(const volatile void* address, checker::
 
 // A range, word by word where it is aligned.
 void hook_range(const void* address, size_t bytes, bool write, void* pc) {
+    if (state.active && !state.locals && bytes < 4096 && checker::near_frame(reinterpret_cast<uintptr_t>(address), bytes)) return;
     const char* a = static_cast<const char*>(address);
     const char* end = a + bytes;
     while (a < end) {

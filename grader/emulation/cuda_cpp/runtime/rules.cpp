@@ -177,6 +177,14 @@ void local_read(const Access& access) {
     }
 }
 
+void local_of_another(const Access& access) {
+    const auto stack = [](uintptr_t address) { return (address - state.stacks_base) / FiberPool::kDistance; };
+    if (stack(access.address) == stack(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)))) return;
+    Finding f = about(access, Kind::out_of_bounds, "a local variable of another thread is accessed");
+    f.space = "local";
+    findings::add(f);
+}
+
 void outside(const Access& access) {
     Finding f = about(access, Kind::out_of_bounds, "");
     f.space = "global";
