@@ -219,7 +219,7 @@ def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, 
             continue
         if token.text in _SWITCHES and _in_attribute(code, i):
             yield token.start, f"the attribute `{token.text}`"
-        elif _RESERVED.fullmatch(token.text):
+        elif _RESERVED.fullmatch(token.text) or _is_own_namespace(code, i):
             yield token.start, f"the reserved name `{token.text}`"
         elif token.text in _ASSEMBLY and not _is_ptx(code, i):
             yield token.start, "inline assembly"
@@ -231,6 +231,14 @@ def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, 
             rest = [t.text for t in code[i + 1 : i + 6] if t.directive == token.directive]
             if _PRAGMA.match(" ".join(rest)):
                 yield token.start, f"`#pragma {' '.join(rest[:2])}`"
+
+
+def _is_own_namespace(code: list[Token], i: int) -> bool:
+    """True for `namespace grader` and `grader::`, the runtime's own C++ names."""
+    if code[i].text != "grader":
+        return False
+    following = code[i + 1].text if i + 1 < len(code) else ""
+    return following == "::" or (i > 0 and code[i - 1].text in ("namespace", "inline"))
 
 
 def _is_digraph(code: list[Token], i: int) -> bool:

@@ -42,7 +42,8 @@ ShadowCell* shadow_of_variable(size_t bytes);
 // The sizes are those of the accessed memory on either side.
 void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc,
                   const char* why = nullptr);
-void set_by_host(void* to, size_t bytes);
+// Bytes were copied from `from`, or set if it is null.
+void set_by_host(void* to, const void* from, size_t bytes);
 // Host code got these bytes of device-accessible memory, or put them there: by copies, and by its own
 // accesses to pinned and managed memory.
 void host_read(size_t bytes);
@@ -68,7 +69,7 @@ inline void allocated(Allocation&, bool) {}
 inline void released(Allocation&) {}
 inline ShadowCell* shadow_of_variable(size_t) { return nullptr; }
 inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const char* = nullptr) {}
-inline void set_by_host(void*, size_t) {}
+inline void set_by_host(void*, const void*, size_t) {}
 inline void host_read(size_t) {}
 inline void host_wrote(size_t) {}
 inline void left_before_barrier(const Thread&, unsigned) {}

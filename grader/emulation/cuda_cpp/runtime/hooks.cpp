@@ -5,11 +5,15 @@
 // fails. The sanitizers' libraries would find races between operating-system
 // threads; this file checks the emulated GPU's threads instead.
 //
-// Student code's memcpy, memset and memmove are redirected here, too (-fno-builtin).
+// Student code's memcpy, memset, memmove, printf and the mathematical functions with
+// several results are redirected here, too (-fno-builtin, asm names in cuda_runtime.h).
 #if GRADER_CHECKED
 
+#include <cmath>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 #include "access.h"
@@ -59,6 +63,41 @@ void* moved(void* to, const void* from, size_t bytes, void* pc) {
     return memmove(to, from, bytes);
 }
 
+// The bytes of a string up to its end, or up to the first that a finding is about.
+void hook_string(const char* text, void* pc) {
+    for (unsigned i = 0; i < 4096; ++i) {
+        rare_hook(text + i, {1, false, true, false, false}, pc);
+        const Allocation* a = arena::find(reinterpret_cast<uintptr_t>(text + i));
+        if (a && reinterpret_cast<uintptr_t>(text + i) >= a->end) return;
+        if (!text[i]) return;
+    }
+}
+
+// The strings that a printf reads: its format and the arguments of `%s`.
+void hook_strings(const char* format, va_list given, void* pc) {
+    hook_string(format, pc);
+    va_list arguments;
+    va_copy(arguments, given);
+    for (const char* c = format; *c; ++c) {
+        if (*c != '%' || *++c == '%') continue;
+        for (; *c && strchr("-+ #0123456789.*", *c); ++c)
+            if (*c == '*') va_arg(arguments, int);
+        unsigned longs = 0;
+        bool long_double = false;
+        for (; *c && strchr("hljztL", *c); ++c) {
+            longs += *c != 'h' && *c != 'L';
+            long_double |= *c == 'L';
+        }
+        if (!*c) break;
+        if (*c == 's') hook_string(va_arg(arguments, const char*), pc);
+        else if (strchr("aAeEfFgG", *c) && long_double) va_arg(arguments, long double);
+        else if (strchr("aAeEfFgG", *c)) va_arg(arguments, double);
+        else if (*c == 'p' || longs) va_arg(arguments, long);
+        else va_arg(arguments, int);
+    }
+    va_end(arguments);
+}
+
 }  // namespace
 
 #define GRADER_HOOK(name, bytes, write)                                  \
@@ -95,7 +134,7 @@ extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
-void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_update(void** address, void*) { hook<8, true>(address, __builtin_return_address(0)); }
 void __tsan_vptr_read(void**) {}
 void __tsan_read_range(void* address, unsigned long bytes) { hook_range(address, bytes, false, __builtin_return_address(0)); }
 void __tsan_write_range(void* address, unsigned long bytes) { hook_range(address, bytes, true, __builtin_return_address(0)); }
@@ -108,6 +147,46 @@ void* grader_memmove(void* to, const void* from, size_t bytes) { return moved(to
 void* grader_memset(void* to, int value, size_t bytes) {
     if (state.active) hook_range(to, bytes, true, __builtin_return_address(0));
     return memset(to, value, bytes);
+}
+
+// ---- library functions that write results through pointers, or read strings (the same) ----
+
+#define GRADER_RESULT(name, T, R)                                                             \
+    T grader_##name(T x, R* result) {                                                         \
+        if (state.active) hook_range(result, sizeof *result, true, __builtin_return_address(0)); \
+        return name(x, result);                                                               \
+    }
+#define GRADER_QUOTIENT(name, T)                                                              \
+    T grader_##name(T x, T y, int* result) {                                                  \
+        if (state.active) hook_range(result, sizeof *result, true, __builtin_return_address(0)); \
+        return name(x, y, result);                                                            \
+    }
+#define GRADER_RESULTS(name, T)                                                               \
+    void grader_##name(T x, T* first, T* second) {                                            \
+        if (state.active) hook_range(first, sizeof *first, true, __builtin_return_address(0));   \
+        if (state.active) hook_range(second, sizeof *second, true, __builtin_return_address(0)); \
+        name(x, first, second);                                                               \
+    }
+GRADER_RESULT(modf, double, double)
+GRADER_RESULT(modff, float, float)
+GRADER_RESULT(frexp, double, int)
+GRADER_RESULT(frexpf, float, int)
+GRADER_QUOTIENT(remquo, double)
+GRADER_QUOTIENT(remquof, float)
+GRADER_RESULTS(sincos, double)
+GRADER_RESULTS(sincosf, float)
+
+int grader_vprintf(const char* format, va_list arguments) {
+    if (state.active) hook_strings(format, arguments, __builtin_return_address(0));
+    return vprintf(format, arguments);
+}
+int grader_printf(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (state.active) hook_strings(format, arguments, __builtin_return_address(0));
+    const int printed = vprintf(format, arguments);
+    va_end(arguments);
+    return printed;
 }
 
 }  // extern "C"
