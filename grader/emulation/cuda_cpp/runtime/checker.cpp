@@ -163,10 +163,11 @@ void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t
         return;
     }
     check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
-    state.block_scope = false;
+    state.block_scope = state.may_lock = false;
 }
 
 void next_atomic_is_of_the_block() { state.block_scope = true; }
+void next_atomic_may_lock() { state.may_lock = true; }
 
 // ---- memory ----
 

@@ -53,6 +53,7 @@ void broken_rendezvous(const char* message, const Thread& first, uintptr_t other
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
 void next_atomic_is_of_the_block();
+void next_atomic_may_lock();
 void call_begins(bool repeat);
 void flush(bool after_fault);
 #else
@@ -77,6 +78,7 @@ inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}
 inline void next_atomic_is_of_the_block() {}
+inline void next_atomic_may_lock() {}
 inline void call_begins(bool) {}
 inline void flush(bool) {}
 #endif

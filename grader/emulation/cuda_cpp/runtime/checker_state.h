@@ -22,6 +22,7 @@ struct CheckerState {
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
     bool block_scope;     // the next atomic is atomic for its block only
+    bool may_lock;        // the next atomic may take a lock: a CAS or an exchange
     bool locals;          // local variables are filled, to find reads of the filling
     uintptr_t image;      // start of the shared object
     uintptr_t shared_base;

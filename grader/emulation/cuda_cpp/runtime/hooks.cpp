@@ -194,8 +194,10 @@ int grader_printf(const char* format, ...) {
 // ---- C++ and compiler atomics ----
 
 #define GRADER_ATOMIC(T, bits)                                                                                     \
-    static void announce##bits(const volatile void* a, bool write, void* pc) {                                     \
+    static void announce##bits(const volatile void* a, bool write, void* pc, bool may_lock = false) {              \
+        state.may_lock = may_lock;                                                                                 \
         rare_hook(a, {bits / 8, write, true, true, write}, pc);                                                    \
+        state.may_lock = false;                                                                                    \
     }                                                                                                              \
     extern "C" T __tsan_atomic##bits##_load(const volatile T* a, int) {                                            \
         announce##bits(a, false, __builtin_return_address(0));                                                     \
@@ -205,24 +207,24 @@ int grader_printf(const char* format, ...) {
         announce##bits(a, true, __builtin_return_address(0));                                                      \
         __atomic_store_n(a, v, __ATOMIC_SEQ_CST);                                                                  \
     }                                                                                                              \
-    GRADER_FETCH(T, bits, exchange, __atomic_exchange_n)                                                           \
-    GRADER_FETCH(T, bits, fetch_add, __atomic_fetch_add)                                                           \
-    GRADER_FETCH(T, bits, fetch_sub, __atomic_fetch_sub)                                                           \
-    GRADER_FETCH(T, bits, fetch_and, __atomic_fetch_and)                                                           \
-    GRADER_FETCH(T, bits, fetch_or, __atomic_fetch_or)                                                             \
-    GRADER_FETCH(T, bits, fetch_xor, __atomic_fetch_xor)                                                           \
-    GRADER_FETCH(T, bits, fetch_nand, __atomic_fetch_nand)                                                         \
+    GRADER_FETCH(T, bits, exchange, __atomic_exchange_n, true)                                                     \
+    GRADER_FETCH(T, bits, fetch_add, __atomic_fetch_add, false)                                                    \
+    GRADER_FETCH(T, bits, fetch_sub, __atomic_fetch_sub, false)                                                    \
+    GRADER_FETCH(T, bits, fetch_and, __atomic_fetch_and, false)                                                    \
+    GRADER_FETCH(T, bits, fetch_or, __atomic_fetch_or, false)                                                      \
+    GRADER_FETCH(T, bits, fetch_xor, __atomic_fetch_xor, false)                                                    \
+    GRADER_FETCH(T, bits, fetch_nand, __atomic_fetch_nand, false)                                                  \
     extern "C" bool __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int, int) {            \
-        announce##bits(a, true, __builtin_return_address(0));                                                      \
+        announce##bits(a, true, __builtin_return_address(0), true);                                                \
         return __atomic_compare_exchange_n(a, c, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
     }                                                                                                              \
     extern "C" bool __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int, int) {              \
-        announce##bits(a, true, __builtin_return_address(0));                                                      \
+        announce##bits(a, true, __builtin_return_address(0), true);                                                \
         return __atomic_compare_exchange_n(a, c, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
     }
-#define GRADER_FETCH(T, bits, name, builtin)                                   \
+#define GRADER_FETCH(T, bits, name, builtin, may_lock)                         \
     extern "C" T __tsan_atomic##bits##_##name(volatile T* a, T v, int) {       \
-        announce##bits(a, true, __builtin_return_address(0));                  \
+        announce##bits(a, true, __builtin_return_address(0), may_lock);        \
         return builtin(a, v, __ATOMIC_SEQ_CST);                                \
     }
 GRADER_ATOMIC(unsigned char, 8)
