@@ -98,7 +98,8 @@ class Copying:
         mark = "__device__" if "(*f)" in self.shape else self.mark
         f = f"f{n}<T{n}>" if self.is_template else f"f{n}"
         return (
-            f"struct T{n} {{ {fields} }}; {template}{mark} {kind} f{n}({kind} v) {{ return v; }} "
+            f"struct T{n} {{ {fields} }}; "
+            f"{template}{mark} {kind} f{n}({kind} v) {{ return v; }} "
             f"__global__ void k{n}(T{n}* o, const T{n}* i) "
             f"{{ typedef T{n} T; {self.shape.replace('F(', f + '(').replace('= F;', f'= {f};')} }}\n"
         )
