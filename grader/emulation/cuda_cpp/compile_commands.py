@@ -197,9 +197,13 @@ def program_command(
     output: Path,
     include_dirs: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the command that builds a program of sources and objects, linked in this order."""
+    """Return the command that builds a program of sources and objects, linked in this order.
+
+    The checked build writes a dump of each source beside it, `*.tsan*`.
+    """
     return [
         *_student_flags(compiler, mode, include_dirs),
+        *((f"-fdump-tree-{_DUMPED_AFTER[mode]}-lineno-asmname",) * (mode is Mode.CHECKED)),
         *map(str, sources),
         "-x",
         "none",
