@@ -40,6 +40,9 @@ class _Space(Enum):
 _WORD = re.compile(r"[^\W\d]\w*")
 _CALL = re.compile(r"^(?:.* = )?([^\W\d]\w*) \(")
 _NO_ARGUMENTS = re.compile(r"UlDpRT_E\d*_clIJEE")  # [=](auto&...), called with none
+_FROM_A_KERNEL = (
+    "kernel launch from __device__ or __global__ functions requires separate compilation mode"
+)
 _LAMBDA = (
     "the closure type of a lambda cannot be used in the template argument type of a __global__ "
     "function without the flag --extended-lambda"
@@ -131,6 +134,8 @@ class _Program:
                 else:
                     message = f'identifier "{_short(used.name)}" is undefined in device code'
                 yield WrongCall(line=line, message=message)
+            if "grader_named" in statement.text:
+                yield WrongCall(line=line, message=_FROM_A_KERNEL)
             name = called[1] if called else ""
             elsewhere = name not in self.named and name not in caller.own_names
             if elsewhere and _HOST_LIBRARY.fullmatch(name):

@@ -58,6 +58,10 @@ __global__ void library(float* p, char* s, std::complex<float>* c) {
     p[1] = strlen(s);  // WRONG function("strlen")
     p[2] = rand();  // WRONG function("rand")
 }
+__global__ void child(float* p) { p[0] = 1; }
+__global__ void parent(float* p) {
+    child<<<1, 1>>>(p);  // WRONG kernel launch from __device__ or __global__ functions
+}
 template <class F> __global__ void apply(float* p, F f) { p[0] = f(p[0]); }
 void no_kernel(float* p) { p[0] = 1; }
 template <int N> void no_template_kernel(float* p) { p[0] = N; }
