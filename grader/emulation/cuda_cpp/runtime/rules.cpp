@@ -290,7 +290,16 @@ void touched_by_host(const Access& access) {
     const variables::Variable* v = variables::any_managed ? variables::at(access.address) : nullptr;
     if (!arena::contains(access.address) && !(v && v->managed)) return;
     const Allocation* a = arena::find(access.address);
-    if (v || (a && a->zone == Zone::open && a->live)) {
+    const bool open = a && a->zone == Zone::open && a->live;
+    if (open && (access.address < a->begin || access.address + access.bytes > a->end)) {
+        Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an allocation");
+        f.space = "global";
+        f.warning = true;  // no device tool checks this
+        findings::name_buffer(f, *a);
+        findings::add(f);
+        return;
+    }
+    if (v || open) {
         if (access.write) host_wrote(access.bytes);
         else host_read(access.bytes);
         return;
