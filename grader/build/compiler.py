@@ -49,7 +49,7 @@ class Compiler:
 
     `command(source, include_folder, output)` returns the argv; `key` identifies the tool's version,
     its flags and all that is linked in. `parts` are files of the grader that the command names
-    without a folder.
+    without a folder. `dump` is a file that the command writes beside its product, if it succeeds.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Compiler:
     command: Callable[[Path, Path, Path], list[str]]
     environment: dict[str, str] = field(default_factory=dict)
     parts: Callable[[], tuple[Path, ...]] = tuple
+    dump: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +180,9 @@ def _compile_once(
             with contextlib.suppress(OSError):
                 output.write_bytes(scratch_dir.read(scratch / name, _FILE_MIB << 20))
                 output.chmod(0o700)  # a program must be executable
+                if compiler.dump:
+                    dump = scratch_dir.read(scratch / compiler.dump, _FILE_MIB << 20)
+                    output.with_name(compiler.dump).write_bytes(dump)
         return ended
 
 

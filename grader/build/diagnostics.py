@@ -24,6 +24,10 @@ _ADVICE = {
     _MISSING_HEADER: "only this file is graded: put what it needs into it",
     r"operator ?<<.*__global__|\bstd::cout\b|operator ?<<\(.*device code":
         "a kernel cannot use std::cout: print with printf",
+    r"function\(\"(?:std::)?(?:max|min)\b.*from a __(?:global|device)__|'std::(?:max|min)'":
+        "std::max and std::min are host functions: use fmaxf and fminf, or max and min",
+    r"constexpr __host__ function|calling a __host__ function\(\"std::":
+        "a function of the standard library that the host has only: write the operation yourself",
     r"calling a __host__ function.* from a __(?:global|device)__ function":
         "a kernel can call `__device__` functions only: write it before the return type",
     r"kernel launch from __device__ or __global__ functions":
@@ -32,10 +36,6 @@ _ADVICE = {
         "<<<…>>> launches kernels only: write `__global__` before the function's `void`",
     r"a __global__ function call must be configured":
         "a kernel is launched as `kernel<<<blocks, threads>>>(arguments)`",
-    r"function\(\"(?:max|min)\".*from a __(?:global|device)__|'std::(?:max|min)'":
-        "std::max and std::min are host functions: use fmaxf and fminf, or max and min",
-    r"constexpr __host__ function":
-        "a function of the standard library that the host has only: write the operation yourself",
     r"bytes of shared memory, [\d,]+ allowed":
         "use smaller tiles: a block has 48 KiB of shared memory",
     r"too few arguments to function|too many arguments to function|too (?:few|many) arguments in f":

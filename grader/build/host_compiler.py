@@ -201,6 +201,7 @@ def _compiler(
         key=content_key(_runtime_key(cxx, mode), *command(Path(), Path(), Path())),
         command=command,
         parts=lambda: runtime(cxx, mode),
+        dump=cuda_cpp.DUMP,
     )
 
 

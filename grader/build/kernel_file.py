@@ -20,6 +20,7 @@ from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.ptxas import Assembled
 from grader.build.python_source import build_python
 from grader.build.trampoline import trampoline
+from grader.emulation import cuda_cpp
 from grader.emulation.cuda_cpp import Mode
 from grader.gpu.target import course_target
 from grader.protocol.targets import target_of
@@ -98,7 +99,8 @@ def build_on_cpu(
     `allowed` are the libraries that the file may use; None if the spec does not say.
 
     The emulation and nvcc accept different code. Code that nvcc (if it is installed) rejects is a
-    compile error; code that only the emulation rejects is not measured.
+    compile error; code that only the emulation rejects is not measured. Without nvcc, calls between
+    host and device functions are tested by `cuda_cpp.wrong_calls`.
     """
     cxx = toolchain.find_cxx()
     if cxx is None:
@@ -108,15 +110,42 @@ def build_on_cpu(
         compiler = nvcc_gate(nvcc) if nvcc else None
         front_ends = pool.submit(compile_with, compiler, source.text) if compiler else None
         prepared = prepare(source, allowed=allowed)
-        emulated = prepared if isinstance(prepared, Rejected) else on_cpu(cxx, prepared)
+        if isinstance(prepared, Rejected):
+            emulated: Built | Rejected = prepared
+        else:
+            emulated = on_cpu(cxx, prepared)
+            if nvcc is None and isinstance(emulated, Built):
+                emulated = _wrong_calls(emulated, prepared) or emulated
         gate = front_ends.result() if front_ends else None
-    if nvcc is not None and isinstance(emulated, Rejected) and isinstance(gate, Built):
+    if nvcc and isinstance(emulated, Rejected) and isinstance(gate, Built):
         gate = compile_with(nvcc_gate(nvcc, links=link_flags(allowed)), source.text)
     decided = decide_with_nvcc(emulated, gate, source.path)
     if not isinstance(decided, Built):
         return decided
     decided = replace(decided, launch_limits=launch_limits(gate))
     return _assembled(decided, gate, course_target().capability)
+
+
+def _wrong_calls(built: Built, text: str) -> Rejected | None:
+    """Return the rejection for calls that nvcc would refuse; None if there are none."""
+    file = Path(built.file).name
+    found = tuple(
+        Diagnostic(file=built.file, line=call.line, severity="error", message=call.message)
+        for call in cuda_cpp.wrong_calls(_dump(built), file=file, text=text)
+    )
+    if not found:
+        return None
+    first = found[0]
+    return Rejected(
+        verdict=Verdict.COMPILE_ERROR,
+        message=f"{first.file}:{first.line}: {first.message}",
+        hint=diagnostics.advice(first.message),
+        evidence=replace(
+            built.evidence,
+            diagnostics=found[: diagnostics.SHOWN],
+            diagnostics_total=len(found),
+        ),
+    )
 
 
 def _assembled(built: Built, by_nvcc: Built | Rejected | None, capability: int) -> Built:
@@ -194,7 +223,34 @@ def build_checked(
         return prepared
     compile_with = partial(_compile, assignment, source, Device.CPU)
     built = _on_cpu(compile_with, host_compiler(cxx, Mode.CHECKED), prepared)
-    return built if isinstance(built, Rejected) else Checked(built=built, text=prepared)
+    if isinstance(built, Rejected):
+        return built
+    return _unhooked(built) or Checked(built=built, text=prepared)
+
+
+def _unhooked(built: Built) -> Rejected | None:
+    """Return the rejection for accesses that no check sees; None if there are none."""
+    found = cuda_cpp.unhooked(_dump(built), file=Path(built.file).name)
+    if not found:
+        return None
+    what = "a function's result goes straight to memory, where this machine cannot check it"
+    diagnostic = Diagnostic(file=built.file, line=found[0].line, severity="warning", message=what)
+    return Rejected(
+        verdict=Verdict.NOT_MEASURED,
+        message=f"{built.file}:{found[0].line}: {what}",
+        hint="assign it: `T t = f(x); *p = t;`, in place of `new (p) T(f(x))` or of a "
+        "constructor's `member(f(x))`",
+        evidence=replace(built.evidence, diagnostics=(diagnostic,), diagnostics_total=1),
+    )
+
+
+def _dump(built: Built) -> str:
+    """Return what the compiler wrote about a build for this CPU; "" if it wrote nothing."""
+    path = built.path.with_name(cuda_cpp.DUMP)
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
 def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rejected:

@@ -397,3 +397,28 @@ def test_a_file_for_one_compiler_is_a_compile_error(name: str, tmp_path: Path) -
     )  # fmt: skip
     assert isinstance(built, Rejected)
     assert built.verdict is Verdict.COMPILE_ERROR, built.message
+
+
+@pytest.mark.parametrize(
+    ("sample", "phrase"),
+    [
+        ("kernel-without-global", "silu.cu:12: a host function call cannot be configured"),
+        ("helper-without-device", 'silu.cu:9: calling a __host__ function("sigmoid<float>")'),
+    ],
+)
+def test_a_forgotten_mark_is_a_compile_error_without_nvcc(
+    sample: str, phrase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+    folder = REPOSITORY / "reference" / "silu" / "samples" / "compile_error" / sample
+    text = (folder / "silu.cu").read_text()
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    built = build(
+        assignment, SourceFile(path="silu.cu", text=text), Language.CUDA, Device.CPU,
+        architecture=None, scratch=tmp_path,
+    )  # fmt: skip
+    assert isinstance(built, Rejected)
+    assert built.verdict is Verdict.COMPILE_ERROR
+    assert built.message.startswith(phrase)
+    assert built.hint
+    assert built.evidence.diagnostics[0].line == int(phrase.split(":")[1])

@@ -4,6 +4,8 @@
     compile_command  the g++ command of a source file, fast or checked
     runtime_command  the g++ command of the runtime, once per machine
     header_command   the g++ command of its precompiled header
+    wrong_calls      the compiler's dump (DUMP) → calls that nvcc refuses
+    unhooked         the same of the checked build → accesses that the checker cannot see
     read_report      output of a run → findings and counters
     symbolize        program counters → the student's lines
 
@@ -14,6 +16,7 @@ parts and their limits; `python -m grader.emulation.cuda_cpp` is the stand-alone
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
 from grader.emulation.cuda_cpp.compile_commands import (
+    DUMP,
     HEADER,
     INCLUDE_DIR,
     OBJECT,
@@ -26,14 +29,17 @@ from grader.emulation.cuda_cpp.compile_commands import (
     runtime_command,
     runtime_key_parts,
 )
+from grader.emulation.cuda_cpp.execution_space import WrongCall, wrong_calls
 from grader.emulation.cuda_cpp.features import Refused, Unsupported, not_allowed
 from grader.emulation.cuda_cpp.findings import Finding
 from grader.emulation.cuda_cpp.report import Fault, Report, read_report
 from grader.emulation.cuda_cpp.rewriter import Rewritten, rewrite
 from grader.emulation.cuda_cpp.symbols import Place, symbolize
 from grader.emulation.cuda_cpp.tokens import TooComplicatedError
+from grader.emulation.cuda_cpp.unhooked import Unhooked, unhooked
 
 __all__ = [
+    "DUMP",
     "HEADER",
     "INCLUDE_DIR",
     "OBJECT",
@@ -47,7 +53,9 @@ __all__ = [
     "Report",
     "Rewritten",
     "TooComplicatedError",
+    "Unhooked",
     "Unsupported",
+    "WrongCall",
     "compile_command",
     "contracts",
     "header_command",
@@ -59,4 +67,6 @@ __all__ = [
     "runtime_command",
     "runtime_key_parts",
     "symbolize",
+    "unhooked",
+    "wrong_calls",
 ]

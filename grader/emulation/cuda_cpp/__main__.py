@@ -92,6 +92,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         )
         messages = [feature.message for feature in program.unsupported]
         messages += [feature.message for feature in program.refused]
+        messages += program.unchecked
         if "undefined reference to `main'" in program.diagnostics:
             names = " and ".join(map(str, options.files))
             has = "has" if len(options.files) == 1 else "have"

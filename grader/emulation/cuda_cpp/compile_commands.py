@@ -28,6 +28,8 @@ RUNTIME_DIR = _HERE / "runtime"
 # The names under which the runtime's files lie beside a source file.
 OBJECT = "runtime.o"
 HEADER = "cuda_runtime.h.gch"
+# What g++ writes beside its product when it compiles one file: its intermediate code.
+DUMP = "code.dump"
 _PRELUDE = ("-include", "cuda_runtime.h")
 
 
@@ -63,7 +65,7 @@ _CONTRACT = (
 
 _STUDENT = {
     Mode.FAST: (
-        *("-O2", "-g1", "-DGRADER_CHECKED=0"),
+        *("-O2", "-g1", "-DGRADER_CHECKED=0", "-DGRADER_SPACES=1"),
         # A loop that never ends keeps its accesses, and so its line.
         *("-fno-finite-loops", "-fno-tree-dce"),
     ),
@@ -77,6 +79,8 @@ _STUDENT = {
         "--param=tsan-distinguish-volatile=1",
         # memcpy and memset stay calls, which cuda_runtime.h renames to checked ones.
         "-fno-builtin",
+        # Copies of arguments and results become statements of their own, which have hooks.
+        "-fno-elide-constructors",
         # Function entries need no call: a finding's inlined frames come from DWARF.
         "--param=tsan-instrument-func-entry-exit=0",
     ),
@@ -88,6 +92,17 @@ _FILLING = ("-ftrivial-auto-var-init=pattern",)
 _RUNTIME = {
     Mode.FAST: ("-O2", "-g1", "-DGRADER_CHECKED=0"),
     Mode.CHECKED: ("-O2", "-g1", "-DGRADER_CHECKED=1"),
+}
+
+# The compiler's pass after which it writes DUMP, which then shows the source's calls in the fast
+# build (`execution_space`), and the hooks in the checked build (`unhooked`).
+_DUMPED_AFTER = {Mode.FAST: "cfg", Mode.CHECKED: "tsan"}
+
+# How GRADER_SPACES spells the marks of functions (include/grader_host/vocabulary.h).
+SPACE_ATTRIBUTES = {
+    "__global__": "noclone",
+    "__device__": "no_profile_instrument_function",
+    "__host__": "no_icf",
 }
 
 # Warnings that do not matter for kernels.
@@ -161,15 +176,15 @@ def compile_command(
 ) -> list[str]:
     """Return the command that builds `source` with the runtime into `output`.
 
-    With `contract`, a * b + c is rounded once, where g++ finds it: nvcc does so by default.
-
     `source` is the rewritten student file, or a C++ file that includes it. The student's
     files are found through `include_dirs`. The product is a shared object, or with
-    `executable` a program with the source's `main`.
+    `executable` a program with the source's `main`. `DUMP` is written beside it. With
+    `contract`, a * b + c is rounded once, where g++ finds it: nvcc does so by default.
     """
     return [
         *_student_flags(compiler, mode, include_dirs),
         *(_CONTRACT if contract else ()),
+        _dump_flag(mode, output),
         str(source),
         "-x",
         "none",
@@ -187,8 +202,8 @@ def object_command(
     output: Path,
     include_dirs: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the command that compiles `source` into an object file."""
-    flags = _student_flags(compiler, mode, include_dirs)
+    """Return the command that compiles `source` into an object file, with `DUMP` beside it."""
+    flags = (*_student_flags(compiler, mode, include_dirs), _dump_flag(mode, output))
     return [*flags, "-c", "-o", str(output), str(source)]
 
 
@@ -202,9 +217,13 @@ def program_command(
     output: Path,
     include_dirs: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the command that builds a program of sources and objects, linked in this order."""
+    """Return the command that builds a program of sources and objects, linked in this order.
+
+    The checked build writes a dump of each source beside it, `*.tsan*`.
+    """
     return [
         *_student_flags(compiler, mode, include_dirs),
+        *((f"-fdump-tree-{_DUMPED_AFTER[mode]}-lineno-asmname",) * (mode is Mode.CHECKED)),
         *map(str, sources),
         "-x",
         "none",
@@ -245,6 +264,10 @@ def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> t
         "-include",
         "grader_host/refused_names.h",
     )
+
+
+def _dump_flag(mode: Mode, output: Path) -> str:
+    return f"-fdump-tree-{_DUMPED_AFTER[mode]}-lineno-asmname={output.parent / DUMP}"
 
 
 def _link_flags(output: Path) -> tuple[str, ...]:

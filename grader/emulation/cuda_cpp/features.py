@@ -123,6 +123,7 @@ _SWITCHES = frozenset(
     }
 )
 _PRAGMA = re.compile(r"\bGCC\s+(?:optimize|push_options|pop_options|target|reset_options|poison)\b")
+_PLAIN_FILE = re.compile(r'"[\w./+-]*"')
 _INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
 
 
@@ -209,11 +210,15 @@ def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, 
             before = code[i - 2].text if i >= 2 else ""
             if before in ("_Pragma", "__pragma") and _PRAGMA.search(token.text):
                 yield token.start, "a pragma that changes the optimisation"
+        if token.text == "%" and _is_digraph(code, i):
+            yield token.start, "the digraph `%:`"
+        if token.text == "#" and token.directive and _is_odd_line(code, i):
+            yield token.start, "`#line` with more than a number and a plain file name"
         if token.kind is not Kind.NAME:
             continue
         if token.text in _SWITCHES and _in_attribute(code, i):
             yield token.start, f"the attribute `{token.text}`"
-        elif _RESERVED.fullmatch(token.text):
+        elif _RESERVED.fullmatch(token.text) or _is_own_namespace(code, i):
             yield token.start, f"the reserved name `{token.text}`"
         elif token.text in _ASSEMBLY and not _is_ptx(code, i):
             yield token.start, "inline assembly"
@@ -225,6 +230,32 @@ def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, 
             rest = [t.text for t in code[i + 1 : i + 6] if t.directive == token.directive]
             if _PRAGMA.match(" ".join(rest)):
                 yield token.start, f"`#pragma {' '.join(rest[:2])}`"
+
+
+def _is_own_namespace(code: list[Token], i: int) -> bool:
+    """True for `namespace grader` and `grader::`, the runtime's own C++ names."""
+    if code[i].text != "grader":
+        return False
+    following = code[i + 1].text if i + 1 < len(code) else ""
+    return following == "::" or (i > 0 and code[i - 1].text in ("namespace", "inline"))
+
+
+def _is_digraph(code: list[Token], i: int) -> bool:
+    """True for `%:`, which begins a directive like `#`."""
+    return i + 1 < len(code) and code[i + 1].text == ":" and code[i + 1].start == code[i].start + 1
+
+
+def _is_odd_line(code: list[Token], i: int) -> bool:
+    """True for a `#line`, or `# 3 "file"`, that could put text into the compiler's dumps."""
+    rest = [token for token in code[i + 1 : i + 5] if token.directive == code[i].directive]
+    if rest and rest[0].text == "line":
+        del rest[0]
+    elif not rest or rest[0].kind is not Kind.NUMBER:
+        return False
+    kinds = [token.kind for token in rest]
+    if kinds not in ([Kind.NUMBER], [Kind.NUMBER, Kind.STRING]):
+        return True
+    return len(rest) == 2 and not _PLAIN_FILE.fullmatch(rest[1].text)
 
 
 def _is_ptx(code: list[Token], i: int) -> bool:

@@ -21,6 +21,7 @@ from grader.emulation.cuda_cpp.report import Report, read_report
 from grader.emulation.cuda_cpp.rewriter import rewrite
 from grader.emulation.cuda_cpp.symbols import symbolize
 from grader.emulation.cuda_cpp.tokens import TooComplicatedError
+from grader.emulation.cuda_cpp.unhooked import unhooked
 
 DEFAULT_COMPILER = "g++"
 _HEADERS = (".cuh", ".h", ".hpp")
@@ -32,7 +33,8 @@ class Program:
     """A compiled program, or why there is none.
 
     `executable` is None if the compiler failed (see `diagnostics`) or the source has
-    unsupported or refused features.
+    unsupported or refused features. `unchecked` has a sentence for each line with accesses that the
+    checked build does not see.
     """
 
     executable: Path | None
@@ -40,6 +42,7 @@ class Program:
     diagnostics: str
     unsupported: tuple[Unsupported, ...]
     refused: tuple[Refused, ...]
+    unchecked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +118,17 @@ def build(
     )
     # Diagnostics quote the source, which may not be UTF-8.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
-    return program(executable=executable if done.returncode == 0 else None, diagnostics=done.stderr)
+    unchecked = tuple(
+        f"{name}:{access.line}: not checked: a function's result goes straight to memory"
+        for dump in sorted(folder.glob("*.tsan*"))
+        for name in sources
+        for access in unhooked(dump.read_text(errors="replace"), file=name)
+    )
+    return program(
+        executable=executable if done.returncode == 0 else None,
+        diagnostics=done.stderr,
+        unchecked=tuple(dict.fromkeys(unchecked)),
+    )
 
 
 def run(

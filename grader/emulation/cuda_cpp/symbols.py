@@ -18,6 +18,9 @@ ADDR2LINE = "addr2line"
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{1,16}")
 _LINE = re.compile(r"^(.*):(\d{1,9}|\?)(?: \(discriminator \d+\))?$")
 
+# A class's own copying: `ns::V<4>::V(ns::V<4> const&)`, `V::operator=(V&&)`.
+_COPYING = re.compile(r"((?:.*::)?(\w+)(?:<.*>)?)::(?:\2|operator=)\(\1(?: const&|&&)\)")
+
 # Runs a command with text on its standard input and returns its standard output.
 Runner = Callable[[list[str], str], str]
 
@@ -42,7 +45,8 @@ def symbolize(
     """Return the place of each program counter.
 
     `files` are the names of the student's files. A place is the innermost frame in one of
-    them, or the innermost frame if there is none. Unknown program counters are left out.
+    them that is not a class's copying, or the innermost frame if there is none. Unknown
+    program counters are left out.
     """
     wanted = sorted(set(offsets))
     if not wanted:
@@ -77,9 +81,13 @@ def parse_frames(answer: str) -> Mapping[int, tuple[Place, ...]]:
 
 
 def _student_frame(frames: tuple[Place, ...], names: set[str]) -> Place | None:
-    for frame in frames:
-        if PurePath(frame.file).name in names and frame.line:
-            return Place(function=frame.function, file=PurePath(frame.file).name, line=frame.line)
+    """Return the innermost frame in a file; of a copy, the frame that copies."""
+    own = [frame for frame in frames if PurePath(frame.file).name in names and frame.line]
+    while len(own) > 1 and _COPYING.fullmatch(own[0].function):
+        del own[0]
+    if own:
+        frame = own[0]
+        return Place(function=frame.function, file=PurePath(frame.file).name, line=frame.line)
     return frames[0] if frames else None
 
 

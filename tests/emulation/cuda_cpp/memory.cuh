@@ -33,7 +33,7 @@ template <class T> T* blank(int n) {
 template <class... P> int finish(P*... device) {
     cudaError_t error = cudaDeviceSynchronize();
     if (error != cudaSuccess) printf("%s\n", cudaGetErrorString(error));
-    cudaError_t freed[] = {cudaFree(device)...};
+    cudaError_t freed[] = {cudaSuccess, cudaFree(device)...};
     (void)freed;
     return 0;
 }

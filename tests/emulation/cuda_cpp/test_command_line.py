@@ -71,6 +71,18 @@ def test_what_does_not_compile(text: str | bytes, sentence: str, tmp_path: Path)
     assert sentence in done.stderr
 
 
+def test_an_access_without_a_hook_is_told(tmp_path: Path) -> None:
+    text = """#include <new>
+struct Pair { float a, b; };
+__device__ __noinline__ Pair swapped(Pair p) { return {p.b, p.a}; }
+__global__ void swap(Pair* p) { new (p) Pair(swapped(*p)); }
+int main() { Pair* p; cudaMallocManaged(&p, 8); swap<<<1, 1>>>(p); return cudaFree(p); }
+"""
+    done = tool("kernel.cu", "--no-counters", folder=tmp_path, text=text)
+    assert done.returncode == 0
+    assert done.stderr == "kernel.cu:4: not checked: a function's result goes straight to memory\n"
+
+
 @pytest.mark.parametrize("build", [[], ["--fast"]], ids=["checked", "fast"])
 def test_how_a_program_ended(build: list[str], tmp_path: Path) -> None:
     text = "#include <csignal>\nint main() { raise(SIGKILL); }\n"

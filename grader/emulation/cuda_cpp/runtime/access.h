@@ -145,6 +145,11 @@ GRADER_HOT bool valid_shared(uintptr_t offset, unsigned bytes) {
     return true;
 }
 
+// True for an address just above the stack pointer; the next stack is further away.
+GRADER_HOT bool near_frame(uintptr_t address, size_t bytes) {
+    return address - reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < FiberPool::kGuardBytes - bytes;
+}
+
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
     if (GRADER_RARE(!state.active)) {
         if (state.interleaved) interleave(access_of(form, address, pc));
@@ -173,6 +178,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
         if (GRADER_RARE(state.log)) log_access<Space::shared>(form.bytes, form.write, form.atomic, address, pc);
     } else if (address - state.stacks_base < state.stacks_bytes) {
         ++state.countdown;  // the thread's own local memory: not counted
+        if (GRADER_RARE(!near_frame(address, form.bytes))) local_of_another(access_of(form, address, pc));
         if (GRADER_RARE(state.locals) && form.reads) local_read(access_of(form, address, pc));
     } else if (elsewhere(access_of(form, address, pc))) {
         const VariableShadow v = variable_shadow(address);

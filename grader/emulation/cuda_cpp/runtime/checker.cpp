@@ -44,7 +44,7 @@ std::map<uintptr_t, uint32_t>& held() {
 template <class Visit> void for_unfreed(Visit visit) {
     for (uint32_t i = 0; i < arena::count(); ++i) {
         Allocation& a = arena::allocations[i];
-        if (a.live && a.origin == Allocation::Origin::malloc) visit(a);
+        if (a.live && a.origin != Allocation::Origin::attached) visit(a);
     }
 }
 
@@ -163,10 +163,11 @@ void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t
         return;
     }
     check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
-    state.block_scope = false;
+    state.block_scope = state.may_lock = false;
 }
 
 void next_atomic_is_of_the_block() { state.block_scope = true; }
+void next_atomic_may_lock() { state.may_lock = true; }
 
 // ---- memory ----
 
@@ -187,21 +188,60 @@ void allocated(Allocation& a, bool initialized) {
 
 void released(Allocation& a) { drop_shadow(a); }
 
-void set_by_host(void* to, size_t bytes) {
+namespace {
+
+// Which bytes of a word were written; all if nothing is known of the word.
+unsigned written_bytes(const Allocation* a, uintptr_t word) {
+    if (!a || a->must_be_written != 15 || !a->shadow || word < a->begin || word >= a->end) return 15;
+    return detail::nibble(a->shadow[cell_index((word - a->begin) / 4)].detail, detail::kWritten);
+}
+
+bool all_written(const Allocation* a, uintptr_t begin, size_t bytes) {
+    if (!a || a->must_be_written != 15) return true;
+    for (uintptr_t word = begin & ~uintptr_t(3); word < begin + bytes; word += 4) {
+        const unsigned skipped = word < begin ? unsigned(begin - word) : 0;
+        const unsigned end = begin + bytes - word < 4 ? unsigned(begin + bytes - word) : 4;
+        const unsigned mask = ((1u << end) - 1) & ~((1u << skipped) - 1);
+        if (~written_bytes(a, word) & mask) return false;
+    }
+    return true;
+}
+
+void set_written(Allocation& a, uintptr_t byte, bool written) {
+    uint64_t& d = a.shadow[cell_index((byte - a.begin) / 4)].detail;
+    const uint64_t bit = uint64_t(1) << (byte - a.begin) % 4;
+    d = written ? d | bit : d & ~bit;
+}
+
+}  // namespace
+
+// A copy of bytes that nothing has written leaves the copy unwritten, too.
+void set_by_host(void* to, const void* from, size_t bytes) {
     copied_bytes += bytes;
-    uintptr_t p = reinterpret_cast<uintptr_t>(to);
+    const uintptr_t p = reinterpret_cast<uintptr_t>(to), q = reinterpret_cast<uintptr_t>(from);
     Allocation* a = const_cast<Allocation*>(arena::find(p));
-    if (!a || a->must_be_written != 15 || !a->shadow || p < a->begin || p + bytes > a->end) return;
+    if (!a || a->zone != Zone::device || !a->shadow || p < a->begin || p + bytes > a->end) return;
+    const Allocation* source = from ? arena::find(q) : nullptr;
+    if (!all_written(source, q, bytes)) {
+        if (a->must_be_written != 15) {
+            a->must_be_written = 15;
+            for (uintptr_t byte = a->begin; byte < a->end; ++byte) set_written(*a, byte, true);
+        }
+        for (size_t i = 0; i < bytes; ++i)
+            set_written(*a, p + i, written_bytes(source, (q + i) & ~uintptr_t(3)) >> (q + i) % 4 & 1);
+        return;
+    }
+    if (a->must_be_written != 15) return;
     if (p == a->begin && bytes == a->bytes()) {
         a->must_be_written = 0;
         return;
     }
-    for (size_t i = p - a->begin; i < p - a->begin + bytes;) {
-        if (i % 4 == 0 && i + 4 <= p - a->begin + bytes) {
-            a->shadow[cell_index(i / 4)].detail |= 15;
+    for (size_t i = 0; i < bytes;) {
+        if ((p + i) % 4 == 0 && i + 4 <= bytes) {
+            a->shadow[cell_index((p + i - a->begin) / 4)].detail |= 15;
             i += 4;
         } else {
-            a->shadow[cell_index(i / 4)].detail |= uint64_t(1) << i % 4;
+            set_written(*a, p + i, true);
             ++i;
         }
     }
@@ -295,7 +335,7 @@ void flush(bool after_fault) {
             a.leak_reported = true;
             Finding f;
             f.kind = Kind::leak;
-            f.message = "device memory is never freed";
+            f.message = a.origin == Allocation::Origin::pinned ? "pinned memory is never freed" : "device memory is never freed";
             f.pc = a.pc;
             f.address = a.begin;
             f.space = "global";

@@ -42,7 +42,8 @@ ShadowCell* shadow_of_variable(size_t bytes);
 // The sizes are those of the accessed memory on either side.
 void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc,
                   const char* why = nullptr);
-void set_by_host(void* to, size_t bytes);
+// Bytes were copied from `from`, or set if it is null.
+void set_by_host(void* to, const void* from, size_t bytes);
 // Host code got these bytes of device-accessible memory, or put them there: by copies, and by its own
 // accesses to pinned and managed memory.
 void host_read(size_t bytes);
@@ -52,6 +53,7 @@ void broken_rendezvous(const char* message, const Thread& first, uintptr_t other
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
 void next_atomic_is_of_the_block();
+void next_atomic_may_lock();
 void call_begins(bool repeat);
 void flush(bool after_fault);
 #else
@@ -68,7 +70,7 @@ inline void allocated(Allocation&, bool) {}
 inline void released(Allocation&) {}
 inline ShadowCell* shadow_of_variable(size_t) { return nullptr; }
 inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const char* = nullptr) {}
-inline void set_by_host(void*, size_t) {}
+inline void set_by_host(void*, const void*, size_t) {}
 inline void host_read(size_t) {}
 inline void host_wrote(size_t) {}
 inline void left_before_barrier(const Thread&, unsigned) {}
@@ -76,6 +78,7 @@ inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}
 inline void next_atomic_is_of_the_block() {}
+inline void next_atomic_may_lock() {}
 inline void call_begins(bool) {}
 inline void flush(bool) {}
 #endif

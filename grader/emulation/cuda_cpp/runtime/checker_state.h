@@ -22,6 +22,7 @@ struct CheckerState {
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
     bool block_scope;     // the next atomic is atomic for its block only
+    bool may_lock;        // the next atomic may take a lock: a CAS or an exchange
     bool locals;          // local variables are filled, to find reads of the filling
     uintptr_t image;      // start of the shared object
     uintptr_t shared_base;
@@ -53,6 +54,7 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
               unsigned mask, uint32_t other_pc, bool known);
 void uninitialized(const Access& access, Space space);
 void local_read(const Access& access);
+void local_of_another(const Access& access);              // on a stack, but not near the stack pointer
 void outside(const Access& access);                       // in the arena, but not in a live buffer
 [[noreturn]] void write_to_input(const Access& access);    // mapped without write access
 void outside_shared(const Access& access);

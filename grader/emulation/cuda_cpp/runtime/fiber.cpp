@@ -87,7 +87,7 @@ void Fiber::switch_to(Fiber& from, Fiber& to) {
 
 // Writes the initial context, so that the first switch continues in entry_.
 void FiberPool::prepare(unsigned index) {
-    uintptr_t low = base_ + index * (kGuardBytes + kStackBytes) + kGuardBytes;
+    uintptr_t low = base_ + index * kDistance + kGuardBytes;
     uintptr_t top = low + kStackBytes - (index % 32) * 128;
     Fiber& fiber = fibers_[index];
 #if GRADER_UCONTEXT
@@ -119,14 +119,14 @@ Fiber* FiberPool::take() {
         return fiber;
     }
     if (!base_) {
-        size_t bytes = (kGuardBytes + kStackBytes) * kMaxFibers;
+        size_t bytes = kDistance * kMaxFibers;
         void* memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) return nullptr;
         base_ = reinterpret_cast<uintptr_t>(memory);
         reserved_ = bytes;
     }
     if (made_ == kMaxFibers) return nullptr;
-    uintptr_t low = base_ + made_ * (kGuardBytes + kStackBytes) + kGuardBytes;
+    uintptr_t low = base_ + made_ * kDistance + kGuardBytes;
     if (mprotect(reinterpret_cast<void*>(low), kStackBytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
     prepare(made_);
     return &fibers_[made_++];
@@ -147,7 +147,7 @@ void FiberPool::reset() {
 
 bool FiberPool::in_guard(uintptr_t address) const {
     if (!in_stacks(address)) return false;
-    return (address - base_) % (kGuardBytes + kStackBytes) < kGuardBytes;
+    return (address - base_) % kDistance < kGuardBytes;
 }
 
 }  // namespace grader

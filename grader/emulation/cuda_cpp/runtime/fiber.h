@@ -30,6 +30,7 @@ class FiberPool {
 public:
     static constexpr size_t kStackBytes = 256 * 1024;
     static constexpr size_t kGuardBytes = 16 * 1024;
+    static constexpr size_t kDistance = kGuardBytes + kStackBytes;  // from one stack to the next
     static constexpr unsigned kMaxFibers = 1025;  // 1024 waiting threads and one that runs
 
     // Every fiber starts in `entry`, which never returns.

@@ -77,7 +77,9 @@ void __ubsan_handle_type_mismatch_v1(void* description, void* value) {
     if (!state.active || pointer == 0) return;
     uintptr_t alignment = uintptr_t(1) << data->log_alignment;
     if (pointer % alignment == 0) return;
-    Finding f = at(data->where);
+    Finding f;
+    // Not data->where: of a copied struct it is the line of the type.
+    f.pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     f.kind = Kind::misaligned;
     f.address = pointer;
     f.access_bytes = static_cast<uint32_t>(alignment);

@@ -82,7 +82,7 @@ void move(void* to, const void* from, size_t bytes) {
     const bool from_host = !device_side(from) && !both_sides(from), to_host = !device_side(to) && !both_sides(to);
     if (to_host && !from_host) checker::host_read(bytes);
     if (from_host && !to_host) checker::host_wrote(bytes);
-    checker::set_by_host(to, bytes);
+    checker::set_by_host(to, from, bytes);
     memmove(to, from, bytes);
 }
 
@@ -218,7 +218,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     arena::Opening opening;
     for (size_t row = 0; row < height; ++row) {
         memset(static_cast<char*>(pointer) + row * pitch, value, width);
-        checker::set_by_host(static_cast<char*>(pointer) + row * pitch, width);
+        checker::set_by_host(static_cast<char*>(pointer) + row * pitch, nullptr, width);
     }
     return cudaSuccess;
 }
@@ -271,10 +271,11 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* fr
     if (from) {
         if (by_host) checker::host_wrote(bytes);
         memmove(place, from, bytes);
-        checker::set_by_host(place, bytes);
+        checker::set_by_host(place, from, bytes);
     } else {
         if (by_host) checker::host_read(bytes);
         memmove(to, place, bytes);
+        checker::set_by_host(to, place, bytes);
     }
     return cudaSuccess;
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "shadow.h"
 #include "worker.h"
 
 namespace grader::ordering {
@@ -18,13 +19,27 @@ struct Range {
     uint32_t first, last;
 };
 
+// A thread's accesses in an epoch from a segment on, which it did not release.
+struct Rest {
+    uint32_t epoch;
+    uint16_t thread, segment;
+    bool same(const Rest& other) const { return epoch == other.epoch && thread == other.thread; }
+};
+constexpr size_t kRests = 64;  // the latest; older ones count as released
+
+// What one block knows of others.
+struct Known {
+    std::vector<Range> ranges;
+    std::vector<Rest> rests;
+};
+
 // For each thread, its last known segment plus one; empty until first used.
 using Clock = std::vector<uint16_t>;
 
 struct Word {
     Clock threads;              // valid in `epoch` only
     uint32_t epoch = 0;
-    std::vector<Range> blocks;  // released by blocks of this launch
+    Known blocks;               // released by blocks of this launch
     uint32_t visitor = 0;       // the block that acquired it last
 };
 
@@ -33,9 +48,12 @@ bool clocks_in_epoch = false;
 uint32_t block_first = 0, current_epoch = 0, last_fence_epoch = 0;
 uint16_t segments[kMaxThreads];       // fences of each thread in this epoch
 uint16_t released[kMaxThreads];       // segments before its last fence
-bool has_fenced[kMaxThreads];         // in this block
+bool has_fenced[kMaxThreads];         // in this block, for all blocks
+Rest after_fence[kMaxThreads];        // of a thread that has
 Clock clocks[kMaxThreads];
-std::vector<Range> acquired;          // by the running block
+Clock unfenced[kMaxThreads];          // acquired, without a fence since
+Known acquired;                       // by the running block
+Known unfenced_blocks;
 std::unordered_map<uintptr_t, Word> words;
 
 void join(Clock& into, const Clock& from) {
@@ -64,6 +82,39 @@ void join(std::vector<Range>& into, const std::vector<Range>& from) {
     }
 }
 
+const Rest* find(const Known& known, const Rest& wanted) {
+    for (const Rest& rest : known.rests)
+        if (rest.same(wanted)) return &rest;
+    return nullptr;
+}
+
+void join(Known& into, const Known& from) {
+    std::vector<Rest> rests;
+    for (const Rest& rest : into.rests) {
+        const Rest* other = find(from, rest);
+        if (other) rests.push_back({rest.epoch, rest.thread, std::max(rest.segment, other->segment)});
+        else if (!inside(from.ranges, rest.epoch)) rests.push_back(rest);
+    }
+    for (const Rest& rest : from.rests)
+        if (!find(into, rest) && !inside(into.ranges, rest.epoch)) rests.push_back(rest);
+    if (rests.size() > kRests) rests.erase(rests.begin(), rests.end() - kRests);
+    into.rests = std::move(rests);
+    join(into.ranges, from.ranges);
+}
+
+bool covers(const Known& known, uint32_t epoch, unsigned thread, unsigned segment) {
+    if (!inside(known.ranges, epoch)) return false;
+    const Rest* rest = find(known, {epoch, uint16_t(thread), 0});
+    return !rest || segment < rest->segment || segment == stamp::kSegmentMax;
+}
+
+// A fence or barrier follows what was read.
+void acquire_blocks() {
+    if (unfenced_blocks.ranges.empty()) return;
+    join(acquired, unfenced_blocks);
+    unfenced_blocks = {};
+}
+
 }  // namespace
 
 void launch_begins() {
@@ -73,7 +124,8 @@ void launch_begins() {
 
 void block_begins(uint32_t first_epoch) {
     block_first = first_epoch;
-    acquired.clear();
+    acquired = {};
+    unfenced_blocks = {};
     last_fence_epoch = 0;
     memset(has_fenced, 0, sizeof has_fenced);
     epoch_ends(first_epoch);
@@ -81,36 +133,41 @@ void block_begins(uint32_t first_epoch) {
 
 void epoch_ends(uint32_t next_epoch) {
     current_epoch = next_epoch;
+    acquire_blocks();
     if (!clocks_in_epoch) return;
     clocks_in_epoch = false;
     memset(segments, 0, sizeof segments);
     memset(released, 0, sizeof released);
     for (Clock& clock : clocks) clock.clear();
+    for (Clock& clock : unfenced) clock.clear();
 }
 
 bool any_fence() { return fenced_in_launch; }
 
 void fence(unsigned thread, uint32_t epoch, bool wide) {
     fenced_in_launch = clocks_in_epoch = true;
-    if (wide) {
-        has_fenced[thread] = true;
-        last_fence_epoch = epoch;
-    }
+    join(clocks[thread], unfenced[thread]);
     // A clock holds the last known segment plus one.
     released[thread] = ++segments[thread];
+    if (wide) {
+        acquire_blocks();
+        has_fenced[thread] = true;
+        after_fence[thread] = {epoch, uint16_t(thread), segments[thread]};
+        last_fence_epoch = epoch;
+    }
 }
 
 unsigned segment(unsigned thread) { return clocks_in_epoch ? segments[thread] : 0; }
 
-void strong_access(unsigned thread, uintptr_t address) {
+void strong_access(unsigned thread, uintptr_t address, bool may_lock) {
     if (!fenced_in_launch) return;
     clocks_in_epoch = true;
     Word& word = words[address];
     // Acquire.
-    if (word.epoch == current_epoch) join(clocks[thread], word.threads);
+    if (word.epoch == current_epoch) join(may_lock ? unfenced[thread] : clocks[thread], word.threads);
     bool first_visit = word.visitor != block_first;
     if (first_visit) {
-        join(acquired, word.blocks);
+        join(may_lock ? unfenced_blocks : acquired, word.blocks);
         word.visitor = block_first;
     }
     // Release everything before the last fence, and everything acquired.
@@ -125,16 +182,19 @@ void strong_access(unsigned thread, uintptr_t address) {
     join(word.threads, clocks[thread]);
     if (has_fenced[thread]) {
         if (first_visit) join(word.blocks, acquired);
-        join(word.blocks, {{block_first, last_fence_epoch}});
+        join(word.blocks, Known{{{block_first, last_fence_epoch}}, {after_fence[thread]}});
     }
 }
 
-bool ordered(unsigned reader, unsigned writer, unsigned segment) {
-    const Clock& clock = clocks[reader];
-    return !clock.empty() && clock[writer] > segment;
+Order between_threads(unsigned reader, unsigned writer, unsigned segment) {
+    const auto knows = [=](const Clock& clock) { return !clock.empty() && clock[writer] > segment; };
+    return knows(clocks[reader]) ? Order::acquired : knows(unfenced[reader]) ? Order::unfenced : Order::none;
 }
 
-bool ordered_between_blocks(uint32_t epoch) { return inside(acquired, epoch); }
+Order between_blocks(uint32_t epoch, unsigned thread, unsigned segment) {
+    return covers(acquired, epoch, thread, segment) ? Order::acquired
+           : covers(unfenced_blocks, epoch, thread, segment) ? Order::unfenced : Order::none;
+}
 
 }  // namespace grader::ordering
 

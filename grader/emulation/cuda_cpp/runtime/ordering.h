@@ -2,12 +2,15 @@
 //
 // A thread that writes, executes __threadfence() and then an atomic (or a
 // volatile store) on a word releases its writes; a thread that later executes
-// an atomic (or a volatile load) on that word acquires them. Locks, flags and
-// "the last block sums up" work this way. Clocks exist only after the first
-// fence of a launch, so kernels without fences have no cost.
+// an atomic (or a volatile load) on that word acquires them. If the atomic may take
+// a lock (a CAS, an exchange), a fence or barrier must follow; after others, as in
+// "the last block sums up", programs are right in practice without one. Clocks
+// exist only after the first fence of a launch, so kernels without fences have no
+// cost.
 //
 // Within a block, a clock maps threads to their last known segment; between
-// blocks, it is a set of epoch ranges, because blocks run one after another.
+// blocks, it is a set of epoch ranges, because blocks run one after another, less
+// what the releasing threads did after their fences.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +28,14 @@ bool any_fence();
 // How many fences the thread has executed in this epoch.
 unsigned segment(unsigned thread);
 
-void strong_access(unsigned thread, uintptr_t address);
+// `may_lock`: what it acquires is acquired at the next fence or barrier only.
+void strong_access(unsigned thread, uintptr_t address, bool may_lock);
 
-// True if `reader` has acquired the writes of `writer` in that segment of this epoch.
-bool ordered(unsigned reader, unsigned writer, unsigned segment);
-// True if the running block has acquired the writes of an earlier block in that epoch.
-bool ordered_between_blocks(uint32_t epoch);
+// `unfenced`: the word was read, but no fence or barrier of the reader follows.
+enum class Order { none, unfenced, acquired };
+// What `reader` has acquired of the writes of `writer` in that segment of this epoch.
+Order between_threads(unsigned reader, unsigned writer, unsigned segment);
+// What the running block has acquired of an earlier block's thread in that epoch and segment.
+Order between_blocks(uint32_t epoch, unsigned thread, unsigned segment);
 
 }  // namespace grader::ordering

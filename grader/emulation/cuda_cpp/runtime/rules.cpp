@@ -76,7 +76,7 @@ bool pending_resolved() {
 void strong(const Access& access) {
     // A volatile read in a loop may wait for a thread that has yet to run.
     if (!access.atomic && ++worker->current->spins % 256 == 0) worker->pause();
-    ordering::strong_access(stamp::thread(state.me), access.address);
+    ordering::strong_access(stamp::thread(state.me), access.address, state.may_lock);
 }
 
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask, unsigned mask,
@@ -95,6 +95,7 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         if (space == Space::global && ordering::any_fence()) return;
     }
     Finding f = about(access, Kind::race, "");
+    ordering::Order order;
     if (same_block) {
         unsigned mine = stamp::thread(state.me), theirs = stamp::thread(other);
         if (mine / kWarpSize == theirs / kWarpSize) {
@@ -104,14 +105,20 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         } else {
             f.message = "threads of one block access one location without a barrier between";
         }
-        if (ordering::ordered(mine, theirs, stamp::segment(other)) || stamp::segment(other) == stamp::kSegmentMax) return;
+        order = ordering::between_threads(mine, theirs, stamp::segment(other));
+        if (order == ordering::Order::acquired || stamp::segment(other) == stamp::kSegmentMax) return;
         f.other_thread = theirs;
     } else {
-        if (ordering::ordered_between_blocks(stamp::epoch(other))) return;
+        order = ordering::between_blocks(stamp::epoch(other), stamp::thread(other), stamp::segment(other));
+        if (order == ordering::Order::acquired) return;
         f.message = narrow ? "different blocks update one location with atomics of block scope"
                            : "different blocks access one location, and nothing orders blocks";
     }
     f.warning = space == Space::global && (access.strong || other_strong) && !narrow;
+    if (order == ordering::Order::unfenced) {
+        f.message = "an atomic orders these accesses, but no __threadfence() follows it";
+        f.warning = true;
+    }
     f.other_pc = other_pc ? state.image + other_pc : 0;
     f.other_write = other_write;
     places::name(f);
@@ -175,6 +182,14 @@ void local_read(const Access& access) {
         findings::add(f);
         return;
     }
+}
+
+void local_of_another(const Access& access) {
+    const auto stack = [](uintptr_t address) { return (address - state.stacks_base) / FiberPool::kDistance; };
+    if (stack(access.address) == stack(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)))) return;
+    Finding f = about(access, Kind::out_of_bounds, "a local variable of another thread is accessed");
+    f.space = "local";
+    findings::add(f);
 }
 
 void outside(const Access& access) {
@@ -275,7 +290,16 @@ void touched_by_host(const Access& access) {
     const variables::Variable* v = variables::any_managed ? variables::at(access.address) : nullptr;
     if (!arena::contains(access.address) && !(v && v->managed)) return;
     const Allocation* a = arena::find(access.address);
-    if (v || (a && a->zone == Zone::open && a->live)) {
+    const bool open = a && a->zone == Zone::open && a->live;
+    if (open && (access.address < a->begin || access.address + access.bytes > a->end)) {
+        Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an allocation");
+        f.space = "global";
+        f.warning = true;  // no device tool checks this
+        findings::name_buffer(f, *a);
+        findings::add(f);
+        return;
+    }
+    if (v || open) {
         if (access.write) host_wrote(access.bytes);
         else host_read(access.bytes);
         return;

@@ -4,6 +4,7 @@
 
 extern "C" void grader_atomic(const volatile void* address, unsigned bytes);
 extern "C" void grader_atomic_exchange(const volatile void* address, unsigned bytes);  // needs no old value
+extern "C" void grader_atomic_compare(const volatile void* address, unsigned bytes);   // may take a lock
 
 namespace grader {
 
@@ -33,7 +34,7 @@ template <class T> GRADER_INLINE T atomic_exchange(T* address, T value) {
     return atomic_loop(address, [=](T) { return value; });
 }
 template <class T> GRADER_INLINE T atomic_cas(T* address, T compare, T value) {
-    grader_atomic(address, sizeof(T));
+    grader_atomic_compare(address, sizeof(T));
     __atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return compare;
 }
