@@ -25,7 +25,12 @@ from grader.emulation.cuda_cpp.compile_commands import (
     runtime_command,
     runtime_key_parts,
 )
-from grader.emulation.cuda_cpp.features import Refused, Unsupported, not_allowed
+from grader.emulation.cuda_cpp.features import (
+    Refused,
+    Unsupported,
+    not_allowed,
+    without_unused_includes,
+)
 from grader.emulation.cuda_cpp.findings import Finding
 from grader.emulation.cuda_cpp.report import Fault, Report, read_report
 from grader.emulation.cuda_cpp.rewriter import Rewritten, rewrite
@@ -57,4 +62,5 @@ __all__ = [
     "runtime_command",
     "runtime_key_parts",
     "symbolize",
+    "without_unused_includes",
 ]

@@ -21,6 +21,8 @@ from pathlib import Path
 from grader.emulation.cuda_cpp.compile_commands import (
     HEADER,
     OBJECT,
+    STANDARD,
+    STANDARDS,
     Mode,
     header_command,
     runtime_command,
@@ -89,8 +91,11 @@ def _compile_and_run(options: argparse.Namespace) -> int:
             runtime=runtime_object(mode, compiler=options.compiler),
             compiler=options.compiler,
             mark_locals=options.locals,
+            include_dirs=options.include,
+            defines=options.define,
+            standard=options.std,
         )
-        messages = [feature.message for feature in program.unsupported]
+        messages = list(dict.fromkeys(feature.message for feature in program.unsupported))
         messages += [feature.message for feature in program.refused]
         if "undefined reference to `main'" in program.diagnostics:
             names = " and ".join(map(str, options.files))
@@ -112,7 +117,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         )
     if options.records:
         options.records.write_text(result.records)
-    paths = {file.name: str(file) for file in options.files}
+    paths = program.paths
     if mode is Mode.CHECKED:
         print_report(result.report, counters=not options.no_counters, paths=paths)
     else:
@@ -138,6 +143,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("file", type=Path, help="the .cu file")
     parser.add_argument("arguments", nargs="*", help="arguments of the program")
+    parser.add_argument("-I", dest="include", action="append", type=Path, default=[], metavar="DIR")
+    parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    parser.add_argument("--std", choices=STANDARDS, default=STANDARD)
     parser.add_argument("--fast", action="store_true", help="optimised, without checks")
     parser.add_argument(
         "--schedule", choices=("forward", "reverse", "random", "interleaved"), default="forward"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token
@@ -24,10 +24,14 @@ class _Use:
     message: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported(_Use):
-    """One use of an unsupported feature, with its place (line and column from 1)."""
+    """One use of an unsupported feature, with its place (line and column from 1).
 
-    __slots__ = ()
+    `header` is true for an `#include`, which alone needs no GPU.
+    """
+
+    header: bool = False
 
 
 class Refused(_Use):
@@ -39,59 +43,35 @@ class Refused(_Use):
 _HEADERS = {
     "cub": "the CUB library",
     "thrust": "the Thrust library",
-    "cuda": "the libcu++ library",
-    "cuda_pipeline": "asynchronous copies (cuda_pipeline.h)",
-    "cuda_bf16": "bfloat16 (cuda_bf16.h)",
-    "cuda_fp8": "8-bit floating point (cuda_fp8.h)",
-    "mma": "tensor-core matrix operations (mma.h)",
     "cublas": "the cuBLAS library",
     "cudnn": "the cuDNN library",
     "cufft": "the cuFFT library",
     "curand": "the cuRAND library",
-    "curand_kernel": "the cuRAND library",
     "cusparse": "the cuSPARSE library",
     "cusolver": "the cuSOLVER library",
     "cutlass": "the CUTLASS library",
     "cute": "the CuTe library",
     "nccl": "the NCCL library",
     "nvrtc": "run-time compilation (NVRTC)",
-    "texture_fetch_functions": "textures",
+    "npp": "the NPP library",
     "surface_functions": "surfaces",
 }
+# Libraries of calls: their names begin so, and an include alone needs no GPU.
+_CALLS = ("cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl", "nvrtc", "npp")
+_CALL = re.compile(rf"({'|'.join(_CALLS)}|{'|'.join(_CALLS).upper()})(?:[A-Z_]\w*)")
 
 _NAMES = {
-    "wmma": "tensor-core matrix operations (wmma)",
-    "cudaTextureObject_t": "textures",
-    "cudaCreateTextureObject": "textures",
-    "tex1D": "textures",
-    "tex1Dfetch": "textures",
-    "tex2D": "textures",
-    "tex3D": "textures",
     "cudaSurfaceObject_t": "surfaces",
     "surf2Dread": "surfaces",
     "surf2Dwrite": "surfaces",
-    "cudaMallocArray": "CUDA arrays",
-    "cudaMalloc3D": "3-D allocations",
-    "cudaMemcpy3D": "3-D copies",
-    "cudaGraph_t": "CUDA graphs",
-    "cudaGraphLaunch": "CUDA graphs",
-    "cudaStreamBeginCapture": "CUDA graphs",
-    "cudaLaunchCooperativeKernel": "cooperative launches",
+    "cudaCreateSurfaceObject": "surfaces",
     "cudaLaunchKernelEx": "cudaLaunchKernelEx",
     "this_cluster": "thread-block clusters",
-    "memcpy_async": "asynchronous copies (memcpy_async)",
-    "__pipeline_memcpy_async": "asynchronous copies",
-    "__nv_bfloat16": "bfloat16",
     "cuLaunchKernel": "the CUDA driver API",
     "cuMemAlloc": "the CUDA driver API",
     "cuInit": "the CUDA driver API",
-    "cudaDeviceEnablePeerAccess": "several GPUs",
     "cudaIpcGetMemHandle": "inter-process memory",
-    "__hmma_m16n16k16_mma_f32f32": "tensor-core matrix operations",
-    "__vadd4": "SIMD-in-a-word intrinsics",
-    "__vadd2": "SIMD-in-a-word intrinsics",
-    "__vsub4": "SIMD-in-a-word intrinsics",
-    "__vabsdiffu4": "SIMD-in-a-word intrinsics",
+    "__hmma_m16n16k16_mma_f32f32": "tensor-core matrix operations by the compiler's own names",
 }
 # These count only before `::`, because a variable may have the same name.
 _NAMESPACES = {
@@ -141,8 +121,9 @@ def unsupported_features(
             column=column,
             feature=feature,
             message=f"{file}:{line} uses {feature}, which only a GPU can run.",
+            header=text[offset] == "#",
         )
-        for line, column, feature in _placed(text, _unsupported(text, tokens, cpu_budget))
+        for offset, line, column, feature in _placed(text, _unsupported(text, tokens, cpu_budget))
     )
 
 
@@ -158,7 +139,17 @@ def refused_features(
             feature=feature,
             message=f"{file}:{line} {not_allowed(feature)}",
         )
-        for line, column, feature in _placed(text, _refused(tokens, cpu_budget))
+        for _, line, column, feature in _placed(text, _refused(tokens, cpu_budget))
+    )
+
+
+def without_unused_includes(uses: Iterable[Unsupported]) -> tuple[Unsupported, ...]:
+    """Return the uses without includes of libraries that are called nowhere."""
+    every = tuple(uses)
+    called = {use.feature for use in every if not use.header}
+    calls = {_HEADERS[name] for name in _CALLS}
+    return tuple(
+        use for use in every if not (use.header and use.feature in calls - called)
     )
 
 
@@ -167,35 +158,37 @@ def not_allowed(feature: str) -> str:
     return f"uses {feature}, which is not allowed: it could hide accesses from the checker."
 
 
-def _placed(text: str, uses: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column (both from 1, as g++ counts) and feature of each use."""
+def _placed(text: str, uses: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield offset, line, column (both from 1, as g++ counts) and feature of each use."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     for offset, feature in uses:
         line = bisect_right(starts, offset)
-        yield line, offset - starts[line - 1] + 1, feature
+        yield offset, line, offset - starts[line - 1] + 1, feature
 
 
 def _unsupported(
     text: str, tokens: list[Token], cpu_budget: CpuBudget
 ) -> Iterator[tuple[int, str]]:
     code = [token for token in tokens if token.is_code]
+    included = -1  # the directive of the last #include
     for i, token in enumerate(code):
         cpu_budget.check(i)
         following = code[i + 1].text if i + 1 < len(code) else ""
         if token.text == "#" and token.directive and following.startswith("include"):
+            included = token.directive
             match = _INCLUDE.match(text, token.start)
             if match:
                 header = match.group(1)
                 stem = header.split("/")[0].split(".")[0]
-                if stem.startswith("cublas"):
-                    stem = "cublas"
-                # <cuda.h> declares the driver API; its uses are found by name.
-                if stem in _HEADERS and header != "cuda.h":
+                stem = next((name for name in _CALLS if stem.startswith(name)), stem)
+                if stem in _HEADERS:
                     yield token.start, _HEADERS[stem]
         if token.kind is not Kind.NAME:
             continue
         if token.text in _NAMES:
             yield token.start, _NAMES[token.text]
+        elif token.directive != included and (match := _CALL.fullmatch(token.text)):
+            yield token.start, _HEADERS[match[1].lower()]
         elif token.text in _NAMESPACES and following == "::":
             yield token.start, _NAMESPACES[token.text]
         elif token.text in _ASSEMBLY and _is_ptx(code, i):
