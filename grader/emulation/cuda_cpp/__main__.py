@@ -130,6 +130,8 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         return 1
     if result.exit_code < 0 and not result.report.faults:
         print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
+    if result.report.unsupported:
+        return 2
     if result.exit_code < 0 or result.report.errors:
         return 1
     return result.exit_code

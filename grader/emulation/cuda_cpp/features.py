@@ -65,7 +65,7 @@ _NAMES = {
     "surf2Dread": "surfaces",
     "surf2Dwrite": "surfaces",
     "cudaCreateSurfaceObject": "surfaces",
-    "cudaLaunchKernelEx": "cudaLaunchKernelEx",
+    "cudaLaunchKernelExC": "cudaLaunchKernelExC",
     "this_cluster": "thread-block clusters",
     "cuLaunchKernel": "the CUDA driver API",
     "cuMemAlloc": "the CUDA driver API",

@@ -76,6 +76,7 @@ _ALLOCATORS = frozenset(
 )
 
 
+_LAUNCH_CALLS = frozenset({"cudaLaunchKernel", "cudaLaunchCooperativeKernel"})
 _MOST_OF_A_CAST = 8  # tokens in `(const void*)`, and some more
 
 
@@ -114,7 +115,7 @@ class _Rewriter:
                 self._noinline(at)
             elif token.text in _ALLOCATORS:
                 self._allocation(at)
-            elif token.text == "cudaLaunchKernel":
+            elif token.text in _LAUNCH_CALLS:
                 self._launch_call(at)
         parts: list[str] = []
         for i, token in enumerate(self.source.tokens):
@@ -205,6 +206,14 @@ class _Rewriter:
         if self.source.text(at + 1) != "(":
             return
         place = at + 2
+        end_of_call = self.source.closing(at + 1)
+        comma = self.source.separator(place)
+        if end_of_call is not None and place < comma < end_of_call:
+            # `(const void*)k` → k; a template's name may have a comma, and is cut there.
+            words = self.source.spelling(place, comma - 1)
+            name = words[words.rfind("*)") + 2 :] if "*)" in words else words
+            self._put_before(at, f'(::grader::name_launch("{name.strip("&()")}"), ')
+            self._put_after(end_of_call, ")")
         if self.source.text(place) == "(":
             close = self.source.closing(place)
             end = min(close or 0, place + _MOST_OF_A_CAST)

@@ -100,6 +100,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->l2CacheSize = 32 << 20;
     p->textureAlignment = 512;
     p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = p->concurrentManagedAccess = 1;
+    p->cooperativeLaunch = p->unifiedFunctionPointers = p->hostRegisterSupported = p->memoryPoolsSupported = 1;
+    p->asyncEngineCount = 2;
+    p->maxTexture1D = p->maxTexture2D[0] = p->maxTexture2D[1] = p->maxTexture3D[0] = p->maxTexture3D[1] = p->maxTexture3D[2] = 16384;
+    p->texturePitchAlignment = 32;
     p->concurrentKernels = p->streamPrioritiesSupported = 1;
     p->globalL1CacheSupported = p->localL1CacheSupported = 1;
     return cudaSuccess;
@@ -133,7 +137,20 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerMultiprocessor; break;
         case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
         case cudaDevAttrReservedSharedMemoryPerBlock: *value = static_cast<int>(p.reservedSharedMemPerBlock); break;
-        case cudaDevAttrCooperativeLaunch:
+        case cudaDevAttrComputeMode: *value = cudaComputeModeDefault; break;
+        case cudaDevAttrAsyncEngineCount: *value = p.asyncEngineCount; break;
+        case cudaDevAttrMaxPitch: *value = static_cast<int>(p.memPitch); break;
+        case cudaDevAttrTextureAlignment: *value = static_cast<int>(p.textureAlignment); break;
+        case cudaDevAttrTexturePitchAlignment: *value = static_cast<int>(p.texturePitchAlignment); break;
+        case cudaDevAttrSingleToDoublePrecisionPerfRatio: *value = 2; break;
+        case cudaDevAttrPciBusId:
+        case cudaDevAttrPciDeviceId:
+        case cudaDevAttrPciDomainId:
+        case cudaDevAttrTccDriver:
+        case cudaDevAttrKernelExecTimeout:
+        case cudaDevAttrIsMultiGpuBoard:
+        case cudaDevAttrMultiGpuBoardGroupID:
+        case cudaDevAttrClusterLaunch:
         case cudaDevAttrEccEnabled:
         case cudaDevAttrIntegrated:
         case cudaDevAttrPageableMemoryAccess: *value = 0; break;

@@ -33,6 +33,7 @@ constexpr size_t kSharedGap = 4096;  // after each variable, to catch overruns
 int last_error, sticky_error;
 int last_launch_error;
 size_t placed_end;        // of the running launch: next free offset
+bool next_is_cooperative;
 std::recursive_mutex launch_lock;
 std::mutex place_lock;
 
@@ -158,7 +159,8 @@ void run_launch() {
     checker::launch_begins(*worker);
     for (const Kept& k : kept()) tell_of_kept(k);
     // File-scope shared variables have one address for all blocks.
-    if (GRADER_CHECKED && settings.schedule == Schedule::interleaved) run_interleaved(kept().empty());
+    if (launch_state.cooperative) run_cooperative();
+    else if (GRADER_CHECKED && settings.schedule == Schedule::interleaved) run_interleaved(kept().empty());
     else worker->run_blocks(wanted_threads() > 1);
     wait_for_helpers();
     worker = nullptr;
@@ -180,7 +182,8 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     std::lock_guard<std::recursive_mutex> guard(launch_lock);
     finish_copies();
     const uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    const LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc, 0};
+    const LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc, 0, next_is_cooperative};
+    next_is_cooperative = false;
     last_launch_error = sticky_error ? sticky_error : launch_limits::error(wanted);
     if (last_launch_error) {
         set_error(last_launch_error, false);
@@ -274,8 +277,18 @@ cudaError_t cudaDeviceSynchronize() {
 }
 cudaError_t grader_last_launch() { return static_cast<cudaError_t>(last_launch_error); }
 
+void grader_next_launch_is_cooperative() { next_is_cooperative = true; }
+
+cudaError_t grader_refuse(const char* feature, const char* message) {
+    ReportLine("unsupported").text("feature", feature).text("message", message)
+        .number("pc", program_offset(reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1)).write();
+    set_error(cudaErrorNotSupported, true);
+    return cudaErrorNotSupported;
+}
+
 cudaError_t grader_launch_untyped() {
     ReportLine("unsupported").text("feature", "cudaLaunchKernel through void*")
+        .number("pc", program_offset(reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1))
         .text("message", "cudaLaunchKernel was given a pointer whose kernel type is unknown here").write();
     set_error(cudaErrorNotSupported, true);
     return cudaErrorNotSupported;

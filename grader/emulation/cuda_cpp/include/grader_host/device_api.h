@@ -55,7 +55,9 @@ cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t grader_set_dynamic_limit(int bytes);
 cudaError_t grader_launch_untyped();
+cudaError_t grader_refuse(const char* feature, const char* message);
 cudaError_t grader_last_launch();
+int grader_blocks_each(int threads, size_t shared_bytes);  // resident on one multiprocessor
 }
 
 GRADER_INLINE cudaError_t cudaEventRecord(cudaEvent_t event) { return cudaEventRecord(event, nullptr); }
@@ -109,8 +111,8 @@ GRADER_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* blo
     return cudaSuccess;
 }
 template <class F>
-GRADER_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int block, size_t) {
-    *blocks = block > 0 && block <= 1024 ? 2048 / block : 0;
+GRADER_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int block, size_t shared) {
+    *blocks = grader_blocks_each(block, shared);
     return cudaSuccess;
 }
 template <class F>
@@ -125,6 +127,18 @@ GRADER_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* gr
 }
 
 namespace grader {
+// The kernel of the next cudaLaunchKernel; the rewriter inserts the calls.
+inline const char*& launch_name() {
+    static __thread const char* name = nullptr;
+    return name;
+}
+GRADER_INLINE void name_launch(const char* name) { launch_name() = name; }
+GRADER_INLINE const char* take_launch_name() {
+    const char* name = launch_name();
+    launch_name() = nullptr;
+    return name ? name : "cudaLaunchKernel";
+}
+
 template <size_t... I> struct Indices {};
 template <size_t N, size_t... I> struct MakeIndices : MakeIndices<N - 1, N - 1, I...> {};
 template <size_t... I> struct MakeIndices<0, I...> { typedef Indices<I...> type; };
@@ -143,8 +157,58 @@ cudaError_t launch_packed(const char* name, void (*kernel)(P...), dim3 grid, dim
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, size_t shared = 0,
                              cudaStream_t stream = nullptr) {
-    return grader::launch_packed("cudaLaunchKernel", kernel, grid, block, arguments, shared, stream,
+    return grader::launch_packed(grader::take_launch_name(), kernel, grid, block, arguments, shared, stream,
                                  typename grader::MakeIndices<sizeof...(P)>::type());
+}
+template <class... P>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, size_t shared = 0,
+                                        cudaStream_t stream = nullptr) {
+    grader_next_launch_is_cooperative();
+    return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
+}
+
+// ---- launches with attributes; those of the speed are ignored, clusters are refused ----
+
+enum cudaLaunchAttributeID {
+    cudaLaunchAttributeIgnore = 0,
+    cudaLaunchAttributeAccessPolicyWindow = 1,
+    cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeSynchronizationPolicy = 3,
+    cudaLaunchAttributeClusterDimension = 4,
+    cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+    cudaLaunchAttributePriority = 8,
+};
+union cudaLaunchAttributeValue {
+    char pad[64];
+    int cooperative;
+    int priority;
+    int programmaticStreamSerializationAllowed;
+    struct { unsigned x, y, z; } clusterDim;
+};
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute* attrs;
+    unsigned numAttrs;
+};
+template <class... P, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), Arguments... arguments) {
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const cudaLaunchAttribute& a = config->attrs[i];
+        const auto& cluster = a.val.clusterDim;
+        if (a.id == cudaLaunchAttributeCooperative && a.val.cooperative) grader_next_launch_is_cooperative();
+        if (a.id == cudaLaunchAttributeClusterDimension && cluster.x * cluster.y * cluster.z != 1)
+            return grader_refuse("thread-block clusters", "a launch asks for clusters of blocks, which cannot be run here");
+    }
+    const char* name = grader::take_launch_name();
+    grader::Launch(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream)
+        .grader_named(name, [=](auto&... p) { kernel(p...); })(static_cast<P>(arguments)...);
+    return grader_last_launch();
 }
 // Called only after a cast to void* that the rewriter could not remove: the kernel's type is lost.
 GRADER_INLINE cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t = 0, cudaStream_t = nullptr) {
