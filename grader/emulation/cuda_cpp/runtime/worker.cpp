@@ -398,6 +398,9 @@ static void announce(const volatile void* address, unsigned bytes, bool replaces
 void grader_atomic(const volatile void* address, unsigned bytes) {
     announce(address, bytes, false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
+void grader_quiet_copy(void* to, const volatile void* from, size_t bytes) {
+    __builtin_memcpy(to, const_cast<const void*>(from), bytes);
+}
 void grader_block_scope() { grader::checker::next_atomic_is_of_the_block(); }
 void grader_atomic_exchange(const volatile void* address, unsigned bytes) {
     announce(address, bytes, true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
