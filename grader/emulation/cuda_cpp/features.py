@@ -81,6 +81,8 @@ _NAMESPACES = {
 }
 
 _MOST_QUALIFIERS = 8  # between `asm` and its parenthesis
+# Host instructions that access no memory: clocks and fences.
+_HARMLESS = re.compile(r'"\s*(?:rdtscp?|pause|nop|[lms]fence)?\s*;?\s*"')
 _ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
 # PTX mnemonics have types after dots (ld.global.f32); host assembly has none.
 _PTX = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+|\b(?:membar|bar|trap|exit|ret)\b")
@@ -209,7 +211,7 @@ def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, 
             yield token.start, f"the attribute `{token.text}`"
         elif _RESERVED.fullmatch(token.text):
             yield token.start, f"the reserved name `{token.text}`"
-        elif token.text in _ASSEMBLY and not _is_ptx(code, i):
+        elif token.text in _ASSEMBLY and not _is_ptx(code, i) and not _is_harmless(code, i):
             yield token.start, "inline assembly"
         elif token.text == "undef" and token.directive:
             name = code[i + 1].text if i + 1 < len(code) else ""
@@ -239,6 +241,17 @@ def _is_ptx(code: list[Token], i: int) -> bool:
         elif token.kind is Kind.STRING and depth > 0 and _PTX.search(token.text):
             return True
     return False
+
+
+def _is_harmless(code: list[Token], i: int) -> bool:
+    """True if the template after `asm` is one instruction of _HARMLESS, or none."""
+    place = i + 1
+    while place < len(code) and code[place].text in ("volatile", "__volatile__"):
+        place += 1
+    template = code[place + 1] if place + 1 < len(code) and code[place].text == "(" else None
+    if template is None or not _HARMLESS.fullmatch(template.text):
+        return False
+    return code[place + 2].text in (":", ")", "::") if place + 2 < len(code) else False
 
 
 def _in_attribute(code: list[Token], i: int) -> bool:

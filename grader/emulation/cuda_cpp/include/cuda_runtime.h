@@ -42,6 +42,25 @@ void* memset(void*, int, size_t) noexcept __asm__("grader_memset");
 #define __builtin_bzero bzero
 #endif
 
+#ifndef GRADER_INDEX
+// In a kernel these are the device's.
+extern "C" {
+void* malloc(size_t) noexcept __asm__("grader_heap_malloc");
+void free(void*) noexcept __asm__("grader_heap_free");
+long clock() noexcept __asm__("grader_clock");
+}
+extern "C" void* grader_heap_new(size_t) noexcept;
+// Always inlined: the rest of the program, and the runtime, keep the library's.
+#define GRADER_ALWAYS inline __attribute__((always_inline))
+GRADER_ALWAYS void* operator new(size_t bytes) { return grader_heap_new(bytes); }
+GRADER_ALWAYS void* operator new[](size_t bytes) { return grader_heap_new(bytes); }
+GRADER_ALWAYS void operator delete(void* memory) noexcept { free(memory); }
+GRADER_ALWAYS void operator delete[](void* memory) noexcept { free(memory); }
+GRADER_ALWAYS void operator delete(void* memory, size_t) noexcept { free(memory); }
+GRADER_ALWAYS void operator delete[](void* memory, size_t) noexcept { free(memory); }
+#undef GRADER_ALWAYS
+#endif
+
 #include <assert.h>
 #include <math.h>
 #include <stdint.h>

@@ -85,20 +85,22 @@ void write_granules(const Allocation& a, uint32_t value) {
 
 // Returns a freed range that is large enough; used when the zone is full.
 Allocation* recycle(size_t span, Zone zone) {
-    for (uint32_t i = 0; i < allocation_count; ++i) {
-        Allocation& a = allocations[i];
+    static uint32_t next = 0;  // where the last search ended: a heap frees in the order of its allocations
+    for (uint32_t n = 0; n < allocation_count; ++n, ++next) {
+        if (next >= allocation_count) next = 0;
+        Allocation& a = allocations[next];
         if (!a.live && a.zone == zone && a.gap_end - a.map_begin >= span) return &a;
     }
     return nullptr;
 }
 
-Allocation* claim(size_t map_bytes, Zone zone) {
+Allocation* claim(size_t map_bytes, Zone zone, size_t least_gap = kMinimumGap) {
     if (!reserve()) {
         errno = ENOMEM;
         return nullptr;
     }
     size_t map_span = round_up(map_bytes, kGranule);
-    size_t span = map_span + round_up(map_bytes > kMinimumGap ? map_bytes : kMinimumGap, kGranule);
+    size_t span = map_span + round_up(map_bytes > least_gap ? map_bytes : least_gap, kGranule);
     ZoneState& z = zones[int(zone)];
     Allocation* a;
     if (allocation_count < kMaxAllocations && z.end - z.next >= span) {
@@ -140,7 +142,8 @@ Allocation* allocate(size_t bytes, Zone zone, Allocation::Origin origin, const c
         errno = ENOMEM;
         return nullptr;
     }
-    Allocation* a = claim(bytes, zone);
+    // A kernel may allocate thousands of small pieces.
+    Allocation* a = claim(bytes, zone, origin == Allocation::Origin::heap ? kGranule : kMinimumGap);
     if (!a) return nullptr;
     void* memory = mmap(reinterpret_cast<void*>(a->map_begin), a->map_end - a->map_begin, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

@@ -44,7 +44,7 @@ std::map<uintptr_t, uint32_t>& held() {
 template <class Visit> void for_unfreed(Visit visit) {
     for (uint32_t i = 0; i < arena::count(); ++i) {
         Allocation& a = arena::allocations[i];
-        if (a.live && a.origin == Allocation::Origin::malloc) visit(a);
+        if (a.live && (a.origin == Allocation::Origin::malloc || a.origin == Allocation::Origin::heap)) visit(a);
     }
 }
 
@@ -347,7 +347,8 @@ void flush(bool after_fault) {
             a.leak_reported = true;
             Finding f;
             f.kind = Kind::leak;
-            f.message = "device memory is never freed";
+            f.message = a.origin == Allocation::Origin::heap ? "memory of the device's heap is never freed"
+                                                              : "device memory is never freed";
             f.pc = a.pc;
             f.address = a.begin;
             f.space = "global";

@@ -57,6 +57,8 @@ cudaError_t grader_set_dynamic_limit(int bytes);
 cudaError_t grader_launch_untyped();
 cudaError_t grader_refuse(const char* feature, const char* message);
 cudaError_t grader_last_launch();
+void grader_set_heap(size_t bytes);
+size_t grader_get_heap();
 int grader_blocks_each(int threads, size_t shared_bytes);  // resident on one multiprocessor
 }
 
@@ -89,9 +91,12 @@ GRADER_INLINE cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize
 GRADER_INLINE cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
-GRADER_INLINE cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    if (limit == cudaLimitMallocHeapSize) grader_set_heap(value);
+    return cudaSuccess;
+}
 GRADER_INLINE cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-    *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 1 << 20 : 8 << 20;  // as on a GPU
+    *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 1 << 20 : grader_get_heap();  // as on a GPU
     return cudaSuccess;
 }
 GRADER_INLINE cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { *can = 0; return cudaSuccess; }

@@ -62,6 +62,8 @@ void grader_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void grader_copies_commit();
 void grader_copies_wait(unsigned groups);
 void grader_copies_wait_all();
+long long grader_clock64();
+unsigned long long grader_globaltimer();
 int grader_grid_is_valid();
 void grader_grid_sync();
 void grader_next_launch_is_cooperative();
@@ -169,9 +171,4 @@ GRADER_INLINE void __brkpt() {}
 GRADER_INLINE void __nanosleep(unsigned nanoseconds) { grader_pause(nanoseconds); }
 GRADER_INLINE void __prof_trigger(int) {}
 
-// Clocks count nanoseconds.
-GRADER_INLINE long long clock64() {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
+GRADER_INLINE long long clock64() { return grader_clock64(); }
