@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.emulation.cuda_cpp.ptx_statement import ASSEMBLY, PTX
 from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token
 
 
@@ -83,10 +84,6 @@ _NAMESPACES = {
 _MOST_QUALIFIERS = 8  # between `asm` and its parenthesis
 # Host instructions that access no memory: clocks and fences.
 _HARMLESS = re.compile(r'"\s*(?:rdtscp?|pause|nop|[lms]fence)?\s*;?\s*"')
-_ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
-# PTX mnemonics have types after dots (ld.global.f32); host assembly has none.
-_PTX = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+|\b(?:membar|bar|trap|exit|ret)\b")
-
 _RESERVED = re.compile(
     r"(?:__)?(?:tsan|ubsan|asan|msan|sanitizer)_\w*|__(?:real|wrap)_\w+|grader_\w*|GRADER_\w*"
 )
@@ -110,10 +107,16 @@ _INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
 
 
 def unsupported_features(
-    text: str, tokens: list[Token], cpu_budget: CpuBudget, *, file: str
+    text: str,
+    tokens: list[Token],
+    cpu_budget: CpuBudget,
+    *,
+    file: str,
+    unknown_ptx: Mapping[int, str],
 ) -> tuple[Unsupported, ...]:
     """Return the uses of unsupported CUDA features, in order.
 
+    `unknown_ptx` has what could not be translated, by the start of its `asm`.
     Raises TooComplicatedError.
     """
     return tuple(
@@ -125,7 +128,9 @@ def unsupported_features(
             message=f"{file}:{line} uses {feature}, which only a GPU can run.",
             header=text[offset] == "#",
         )
-        for offset, line, column, feature in _placed(text, _unsupported(text, tokens, cpu_budget))
+        for offset, line, column, feature in _placed(
+            text, _unsupported(text, tokens, cpu_budget, unknown_ptx)
+        )
     )
 
 
@@ -169,7 +174,7 @@ def _placed(text: str, uses: Iterator[tuple[int, str]]) -> Iterator[tuple[int, i
 
 
 def _unsupported(
-    text: str, tokens: list[Token], cpu_budget: CpuBudget
+    text: str, tokens: list[Token], cpu_budget: CpuBudget, unknown_ptx: Mapping[int, str]
 ) -> Iterator[tuple[int, str]]:
     code = [token for token in tokens if token.is_code]
     included = -1  # the directive of the last #include
@@ -193,8 +198,10 @@ def _unsupported(
             yield token.start, _HEADERS[match[1].lower()]
         elif token.text in _NAMESPACES and following == "::":
             yield token.start, _NAMESPACES[token.text]
-        elif token.text in _ASSEMBLY and _is_ptx(code, i):
-            yield token.start, "inline PTX"
+        elif token.start in unknown_ptx:
+            yield token.start, unknown_ptx[token.start]
+        elif token.text in ASSEMBLY and _is_ptx(code, i) and not _is_literal(code, i):
+            yield token.start, "inline PTX that a macro builds"
 
 
 def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, str]]:
@@ -211,7 +218,7 @@ def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, 
             yield token.start, f"the attribute `{token.text}`"
         elif _RESERVED.fullmatch(token.text):
             yield token.start, f"the reserved name `{token.text}`"
-        elif token.text in _ASSEMBLY and not _is_ptx(code, i) and not _is_harmless(code, i):
+        elif token.text in ASSEMBLY and not _is_ptx(code, i) and not _is_harmless(code, i):
             yield token.start, "inline assembly"
         elif token.text == "undef" and token.directive:
             name = code[i + 1].text if i + 1 < len(code) else ""
@@ -228,7 +235,7 @@ def _is_ptx(code: list[Token], i: int) -> bool:
     depth = 0
     for place in range(i + 1, min(i + 400, len(code))):
         token = code[place]
-        if token.text in _ASSEMBLY or (depth == 0 and place > i + _MOST_QUALIFIERS):
+        if token.text in ASSEMBLY or (depth == 0 and place > i + _MOST_QUALIFIERS):
             return False
         if token.text == "(":
             depth += 1
@@ -238,9 +245,20 @@ def _is_ptx(code: list[Token], i: int) -> bool:
                 return False
         elif token.text in (";", "{", "}") and depth == 0:
             return False
-        elif token.kind is Kind.STRING and depth > 0 and _PTX.search(token.text):
+        elif token.kind is Kind.STRING and depth > 0 and PTX.search(token.text):
             return True
     return False
+
+
+def _is_literal(code: list[Token], i: int) -> bool:
+    """True if only strings stand before the operands of `asm`: then the rewriter has read it."""
+    place = i + 1
+    while place < len(code) and code[place].text != "(":
+        place += 1
+    place += 1
+    while place < len(code) and code[place].kind is Kind.STRING:
+        place += 1
+    return place < len(code) and code[place].text in (":", "::", ")")
 
 
 def _is_harmless(code: list[Token], i: int) -> bool:

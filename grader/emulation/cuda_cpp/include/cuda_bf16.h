@@ -2,18 +2,6 @@
 #pragma once
 #include "cuda_fp16.h"
 
-namespace grader {
-
-// Round to nearest, ties to even; NaN stays NaN.
-GRADER_INLINE unsigned short bfloat_bits(float value) {
-    const unsigned x = __float_as_uint(value);
-    if ((x & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
-    return (unsigned short)((x + 0x7fffu + (x >> 16 & 1)) >> 16);
-}
-GRADER_INLINE float bfloat_value(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }
-
-}  // namespace grader
-
 struct __nv_bfloat16_raw { unsigned short x; };
 struct __nv_bfloat162_raw { unsigned short x, y; };
 

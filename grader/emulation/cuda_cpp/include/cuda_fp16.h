@@ -2,30 +2,6 @@
 #pragma once
 #include "cuda_runtime.h"
 
-namespace grader {
-
-// Round to nearest, ties to even; overflow is infinity, NaN stays NaN.
-GRADER_INLINE unsigned short half_bits(float value) {
-    unsigned x = __float_as_uint(value), sign = x >> 16 & 0x8000u;
-    x &= 0x7fffffffu;
-    if (x > 0x7f800000u) return 0x7fff;
-    if (x >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);
-    if (x < 0x38800000u) {  // subnormal: let float addition do the rounding
-        float shifted = __uint_as_float(x) + 0.5f;
-        return (unsigned short)(sign | (__float_as_uint(shifted) - 0x3f000000u));
-    }
-    unsigned odd = x >> 13 & 1;
-    return (unsigned short)(sign | (x - 0x38000000u + 0xfffu + odd) >> 13);
-}
-GRADER_INLINE float half_value(unsigned short h) {
-    unsigned sign = (unsigned)(h & 0x8000) << 16, magnitude = h & 0x7fffu;
-    if (magnitude >= 0x7c00u) return __uint_as_float(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-    float value = __uint_as_float(magnitude << 13) * 5.192296858534828e33f;  // 2^112: the exponents' offset
-    return __uint_as_float(sign | __float_as_uint(value));
-}
-
-}  // namespace grader
-
 struct __half_raw { unsigned short x; };
 struct __half2_raw { unsigned short x, y; };
 

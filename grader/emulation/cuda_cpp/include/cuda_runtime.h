@@ -8,8 +8,10 @@
 //   warp.h         shuffles, votes, match, reduce
 //   atomics.h      atomicAdd …
 //   arithmetic.h   min/max, fast-math names, bit intrinsics, conversions
+//   simd.h         the bytes and halves of a word
 //   memory_api.h   cudaMalloc, cudaMemcpy …, symbols
 //   device_api.h   devices, streams, events, errors, occupancy
+//   ptx.h          what inline PTX becomes
 //
 // Without <iostream> and the heavy parts of the standard library, so that a
 // student's file compiles in about 0.15 s.
@@ -73,8 +75,10 @@ GRADER_ALWAYS void operator delete[](void* memory, size_t) noexcept { free(memor
 #include "grader_host/warp.h"
 #include "grader_host/atomics.h"
 #include "grader_host/arithmetic.h"
+#include "grader_host/simd.h"
 #include "grader_host/memory_api.h"
 #include "grader_host/device_api.h"
+#include "grader_host/ptx.h"
 
 // The trampoline's functions are visible, although everything else is hidden.
 extern "C" __attribute__((visibility("default"))) int grader_call(const unsigned long long* arguments);
