@@ -12,6 +12,7 @@
 //   memory_api.h   cudaMalloc, cudaMemcpy …, symbols
 //   device_api.h   devices, streams, events, errors, occupancy
 //   texture_api.h  3-D memory, arrays, texture objects
+//   graph_api.h    graphs, capture of streams
 //   ptx.h          what inline PTX becomes
 //
 // Without <iostream> and the heavy parts of the standard library, so that a
@@ -80,6 +81,7 @@ GRADER_ALWAYS void operator delete[](void* memory, size_t) noexcept { free(memor
 #include "grader_host/memory_api.h"
 #include "grader_host/device_api.h"
 #include "grader_host/texture_api.h"
+#include "grader_host/graph_api.h"
 #include "grader_host/ptx.h"
 
 // The trampoline's functions are visible, although everything else is hidden.

@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "checker.h"
+#include "graphs.h"
 #include "worker.h"
 
 using namespace grader;
@@ -18,7 +19,8 @@ struct GraderStream {
     int number;
 };
 struct GraderEvent {
-    double recorded_ms;  // negative: never
+    double recorded_ms;    // negative: never
+    GraderGraph* capture;  // into which its stream was captured when it was recorded
 };
 
 namespace {
@@ -177,7 +179,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
-    *event = new GraderEvent{-1};
+    *event = new GraderEvent{-1, nullptr};
     return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -185,8 +187,15 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     delete event;
     return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+cudaError_t grader_wait_event(cudaStream_t stream, cudaEvent_t event) {
     if (!event) return fail(cudaErrorInvalidResourceHandle);
+    if (event->capture) graphs::join(stream, event->capture);
+    return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    if (!event) return fail(cudaErrorInvalidResourceHandle);
+    event->capture = graphs::capturing(stream);
+    if (event->capture) return cudaSuccess;
     event->recorded_ms = now_ms();
     return cudaSuccess;
 }

@@ -57,6 +57,7 @@ cudaError_t grader_set_dynamic_limit(int bytes);
 cudaError_t grader_launch_untyped();
 cudaError_t grader_refuse(const char* feature, const char* message);
 cudaError_t grader_last_launch();
+cudaError_t grader_wait_event(cudaStream_t stream, cudaEvent_t event);
 void grader_set_heap(size_t bytes);
 size_t grader_get_heap();
 int grader_blocks_each(int threads, size_t shared_bytes);  // resident on one multiprocessor
@@ -74,10 +75,11 @@ GRADER_INLINE cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream
 GRADER_INLINE cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) { *priority = 0; return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 GRADER_INLINE cudaError_t cudaStreamQuery(cudaStream_t) { return cudaDeviceSynchronize(); }
-GRADER_INLINE cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0) { return grader_wait_event(stream, event); }
 typedef void (*cudaHostFn_t)(void*);
 typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void*);
-GRADER_INLINE cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+GRADER_INLINE cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+    if (grader::captured(stream, [=] { function(data); })) return cudaSuccess;
     const cudaError_t error = cudaDeviceSynchronize();
     if (error == cudaSuccess) function(data);
     return error;

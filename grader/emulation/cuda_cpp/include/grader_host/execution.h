@@ -62,6 +62,7 @@ void grader_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void grader_copies_commit();
 void grader_copies_wait(unsigned groups);
 void grader_copies_wait_all();
+int grader_capture(cudaStream_t stream, const void* call, size_t bytes, void (*run)(void*));
 long long grader_clock64();
 unsigned long long grader_globaltimer();
 int grader_grid_is_valid();
@@ -88,6 +89,11 @@ GRADER_INLINE void* shared(SharedSite* site) {
     return grader_place_shared(site);
 }
 #endif
+
+// True if the stream is being captured: then its graph has the call, whose closure holds plain values.
+template <class Call> GRADER_INLINE bool captured(cudaStream_t stream, Call call) {
+    return stream && grader_capture(stream, &call, sizeof call, [](void* self) { (*static_cast<Call*>(self))(); });
+}
 
 // A kernel with its configuration, waiting for its arguments.
 template <class Kernel> struct Configured {
