@@ -360,9 +360,9 @@ def test_nvcc_links_with_allowed_libraries(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("text", "line", "message", "wins"),
     [
-        ("#include <cuda_bf16.h>\n", 3, 'expected a ";"', True),
-        ("#include <cuda_bf16.h>\n", None, "silu.cu defines no function `silu`", True),
-        ("#include <cuda_bf16.h>\n", None, "ptxas fatal: unknown", False),
+        ("#include <surface_functions.h>\n", 3, 'expected a ";"', True),
+        ("#include <surface_functions.h>\n", None, "silu.cu defines no function `silu`", True),
+        ("#include <surface_functions.h>\n", None, "ptxas fatal: unknown", False),
         ("#include <cutlass/a.h>\n", 1, "cutlass/a.h: No such file or directory", False),
         ("#include <cutlass/a.h>\n", 1, 'cannot open source file "cutlass/a.h"', False),
         ("auto c = cg::this_cluster();\n", 1, "no member this_cluster", False),

@@ -50,11 +50,11 @@ ROWS = (
     _yes("Cooperative launches, `grid.sync()`", "grid_sync", "grid_sync_of_an_ordinary_launch",
          note="at most as many blocks as fit 16 multiprocessors of 2,048 threads"),
     _partly("Barriers across blocks made by hand", "barrier_by_hand",
-            note="in a cooperative launch, with atomics or volatile reads; accesses before and after "
-            "a change of blocks count as ordered"),
+            note="in a cooperative launch, with atomics or volatile reads; accesses before and "
+            "after a change of blocks count as ordered"),
     _partly("Dynamic parallelism", "launches_by_kernels",
-            note="children run after the launch of the host, in order; no `cudaDeviceSynchronize` in "
-            "a kernel, as in CUDA 12"),
+            note="children run after the launch of the host, in order; no `cudaDeviceSynchronize` "
+            "in a kernel, as in CUDA 12"),
     _yes("Cooperative groups: tiles of any size, coalesced and labelled groups, `reduce`, `scan`, "
          "`memcpy_async`", "cooperative_tiles", "tiles_of_two_warps", "coalesced_filter",
          "wide_shuffles", "group_copies"),
@@ -70,8 +70,8 @@ ROWS = (
          note="arithmetic in float, one rounding for each operation"),
     _yes("8-bit floats", "fp8_quantise", note="conversions, as CUDA has them"),
     _partly("Tensor cores: `wmma`, `mma`, `ldmatrix`", "wmma_gemm", "mma_by_ptx",
-            note="half, bfloat16, tf32, int8, double; no sub-byte types, no sparsity, no `wgmma`; the "
-            "order of a fragment's elements is the emulation's"),
+            note="half, bfloat16, tf32, int8, double; no sub-byte types, no sparsity, no `wgmma`; "
+            "the order of a fragment's elements is the emulation's"),
     _yes("`malloc`, `new`, `free`, `delete` in kernels", "kernel_malloc", "kernel_new",
          note="a heap of 8 MiB, or what `cudaLimitMallocHeapSize` asks for"),
     _yes("`clock`, `clock64`, `%globaltimer`", "clocks", note="one time; 1.5 GHz"),
@@ -91,7 +91,7 @@ ROWS = (
     _yes("`cuComplex.h`, `math_constants.h`", "complex_numbers"),
     _yes("Extended lambdas", "extended_lambda"),
     _yes("C++17, C++20, C++23", "concepts", note="as far as g++ has them"),
-    _yes("Sample headers, NVTX, unused includes of libraries", "sample_headers", "unused_libraries"),
+    _yes("Sample headers, NVTX, unused includes of libraries", "sample_headers", "profiler_ranges"),
     _partly("OpenMP", "host_loops", note="one thread"),
     _not("cuBLAS, cuFFT, cuRAND, cuSOLVER, cuSPARSE, cuDNN, NPP, NCCL", "cublasHandle_t h;",
          "an unused include is allowed"),

@@ -155,9 +155,7 @@ def without_unused_includes(uses: Iterable[Unsupported]) -> tuple[Unsupported, .
     every = tuple(uses)
     called = {use.feature for use in every if not use.header}
     calls = {_HEADERS[name] for name in _CALLS}
-    return tuple(
-        use for use in every if not (use.header and use.feature in calls - called)
-    )
+    return tuple(use for use in every if not (use.header and use.feature in calls - called))
 
 
 def not_allowed(feature: str) -> str:

@@ -37,7 +37,9 @@ _SPACES = frozenset({"global", "shared", "local", "const", "param"})
 _SIMPLE = {
     **dict.fromkeys(("mov", "neg", "abs", "not", "popc", "clz", "brev", "cnot"), 1),
     **dict.fromkeys(("sqrt", "rsqrt", "rcp", "sin", "cos", "ex2", "lg2", "tanh", "bfind"), 1),
-    **dict.fromkeys(("add", "sub", "div", "rem", "min", "max", "and", "or", "xor", "shl", "shr"), 2),
+    **dict.fromkeys(
+        ("add", "sub", "div", "rem", "min", "max", "and", "or", "xor", "shl", "shr"), 2
+    ),
     **dict.fromkeys(("mul", "mul_lo", "mul_hi", "mul_wide", "mul24_lo", "copysign"), 2),
     **dict.fromkeys(("mad_lo", "mad_hi", "mad_wide", "fma", "bfe", "sad", "prmt"), 3),
     **dict.fromkeys(("shf_l_wrap", "shf_r_wrap", "shf_l_clamp", "shf_r_clamp"), 3),
@@ -75,7 +77,9 @@ _SPECIAL = {
 }
 _STATEMENT = re.compile(r"^(?:@(!?)([%\w]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.DOTALL)
 _DECLARATION = re.compile(r"^\.reg\s+\.(\w+)\s+(.*)$", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|\d+)[uU]?|0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
+_NUMBER = re.compile(
+    r"[+-]?(?:0[xX][0-9a-fA-F]+|\d+)[uU]?|0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}"
+)
 _REGISTER = re.compile(r"%?[A-Za-z_$][\w$]*")
 _ADDRESS = re.compile(r"^\[\s*([^\]+]+?)\s*(?:\+\s*(-?\w+)\s*)?\]$")
 _MOST = 20_000  # characters of a template
@@ -247,8 +251,8 @@ def _compare(words: list[str], arguments: list[str], scope: _Scope) -> str | Non
         sign |= {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
         if words[1] not in sign:
             return None
-        values = f"::grader::ptx::as<{kind}>({first}) {sign[words[1]]} ::grader::ptx::as<{kind}>({second})"
-        return _put(arguments[0], f"({values})", scope)
+        both = (f"::grader::ptx::as<{kind}>({value})" for value in (first, second))
+        return _put(arguments[0], f"({sign[words[1]].join(both)})", scope)
     return None
 
 
@@ -264,15 +268,23 @@ def _convert(words: list[str], arguments: list[str], scope: _Scope) -> str | Non
         return _put(arguments[0], f"::grader::ptx::to_tf32({_operand(arguments[1], scope)})", scope)
     kinds = [word for word in words[1:] if word in _TYPES]
     rounding = next((word for word in words if word in _ROUNDINGS or word == "rn"), "rn")
-    if len(kinds) != 2 or len(arguments) not in (2, 3) or set(words[1:]) - set(kinds) - _HINTS - _ROUNDINGS - {"sat"}:
+    if (
+        len(kinds) != 2
+        or len(arguments) not in (2, 3)
+        or set(words[1:]) - set(kinds) - _HINTS - _ROUNDINGS - {"sat"}
+    ):
         return None
     if len(arguments) == 3:  # two floats into one register: the first is the upper half
         high, low = (_operand(argument, scope) for argument in arguments[1:])
-        return _put(arguments[0], f"::grader::ptx::convert_pair<{_TYPES[kinds[0]]}>({high}, {low})", scope)
+        return _put(
+            arguments[0], f"::grader::ptx::convert_pair<{_TYPES[kinds[0]]}>({high}, {low})", scope
+        )
     source = _operand(arguments[1], scope)
     mode = {"rzi": 1, "rz": 1, "rmi": 2, "rm": 2, "rpi": 3, "rp": 3}.get(rounding, 0)
     call = f"::grader::ptx::convert<{_TYPES[kinds[0]]}, {_TYPES[kinds[1]]}, {mode}>({source})"
-    return _put(arguments[0], f"::grader::ptx::saturated({call})" if "sat" in words else call, scope)
+    return _put(
+        arguments[0], f"::grader::ptx::saturated({call})" if "sat" in words else call, scope
+    )
 
 
 def _address(text: str, kind: str, words: Sequence[str], scope: _Scope, qualifier: str = "") -> str:
@@ -292,15 +304,22 @@ def _memory(words: list[str], arguments: list[str], scope: _Scope) -> str | None
         return None
     scope_fence = "0" if "cta" in words else "1"
     if words[0] in ("ld", "ldu"):
-        value = f"::grader::ptx::load<{kind}, {wide}, {int(bool(strong))}>({_address(arguments[1], kind, words, scope)})"
+        where = _address(arguments[1], kind, words, scope)
+        value = f"::grader::ptx::load<{kind}, {wide}, {int(bool(strong))}>({where})"
         targets = _split(arguments[0].strip("{} ")) if wide > 1 else [arguments[0]]
-        puts = " ".join(_put(target, f"grader_ptx_loaded.v[{i}]", scope) for i, target in enumerate(targets))
+        puts = " ".join(
+            _put(target, f"grader_ptx_loaded.v[{i}]", scope) for i, target in enumerate(targets)
+        )
         fence = f" grader_fence({scope_fence});" if "acquire" in words else ""
         return f"{{ auto grader_ptx_loaded = {value}; {puts}{fence} }}"
     sources = _split(arguments[1].strip("{} ")) if wide > 1 else [arguments[1]]
-    values = ", ".join(f"::grader::ptx::as<{kind}>({_operand(source, scope)})" for source in sources)
+    values = ", ".join(
+        f"::grader::ptx::as<{kind}>({_operand(source, scope)})" for source in sources
+    )
     fence = f"grader_fence({scope_fence}); " if "release" in words else ""
-    return f"{fence}::grader::ptx::store<{kind}, {wide}, {int(bool(strong))}>({_address(arguments[0], kind, words, scope)}, {{{{{values}}}}});"
+    where = _address(arguments[0], kind, words, scope)
+    store = f"::grader::ptx::store<{kind}, {wide}, {int(bool(strong))}>"
+    return f"{fence}{store}({where}, {{{{{values}}}}});"
 
 
 def _atomic(words: list[str], arguments: list[str], scope: _Scope) -> str | None:
@@ -314,7 +333,9 @@ def _atomic(words: list[str], arguments: list[str], scope: _Scope) -> str | None
     block = "cta" in words
     reduces = words[0] == "red"
     where = _address(arguments[0 if reduces else 1], kind, words, scope)
-    values = [f"::grader::ptx::as<{kind}>({_operand(a, scope)})" for a in arguments[1 if reduces else 2 :]]
+    values = [
+        f"::grader::ptx::as<{kind}>({_operand(a, scope)})" for a in arguments[1 if reduces else 2 :]
+    ]
     name = {"exch": "Exch", "cas": "CAS"}.get(operation, operation.capitalize())
     call = f"atomic{name}{'_block' if block else ''}({where}, {', '.join(values)})"
     release = "grader_fence(1); " if {"release", "acq_rel"} & set(words) else ""
@@ -338,7 +359,9 @@ def _copy(words: list[str], arguments: list[str], scope: _Scope) -> str | None:
     source = _address(arguments[1], "char", [], scope)
     bytes_ = _operand(arguments[2], scope)
     taken = _operand(arguments[3], scope) if len(arguments) == 4 else bytes_
-    return f"grader_copy_async({to}, {source}, (size_t)({taken}), (size_t)(({bytes_}) - ({taken})));"
+    return (
+        f"grader_copy_async({to}, {source}, (size_t)({taken}), (size_t)(({bytes_}) - ({taken})));"
+    )
 
 
 def _barrier(words: list[str], arguments: list[str], scope: _Scope) -> str | None:
@@ -347,7 +370,9 @@ def _barrier(words: list[str], arguments: list[str], scope: _Scope) -> str | Non
     if rest in (["sync"], []) and len(numbers) == 1 and arguments[0].strip() == "0":
         return "__syncthreads();"
     if rest == ["sync"] and len(numbers) in (1, 2):
-        return f"grader_named_barrier({numbers[0]}, {numbers[1] if len(numbers) == 2 else '0u'}, 1);"
+        return (
+            f"grader_named_barrier({numbers[0]}, {numbers[1] if len(numbers) == 2 else '0u'}, 1);"
+        )
     if rest == ["arrive"] and len(numbers) == 2:
         return f"grader_named_barrier({numbers[0]}, {numbers[1]}, 0);"
     if rest == ["warp", "sync"]:
@@ -374,18 +399,28 @@ def _warp(words: list[str], arguments: list[str], scope: _Scope) -> str | None:
         value, lane, clamp, mask = (_operand(argument, scope) for argument in arguments[1:])
         call = f"::grader::ptx::shuffle_{mode}({mask}, {value}, {lane}, {clamp})"
         chosen = _put(predicate, "grader_ptx_shuffled.taken", scope) if predicate.strip() else ""
-        return f"{{ auto grader_ptx_shuffled = {call}; {_put(target, 'grader_ptx_shuffled.value', scope)} {chosen} }}"
-    name = {"vote": {"all": "__all_sync", "any": "__any_sync", "ballot": "__ballot_sync"}, "match": {"any": "__match_any_sync"}}
+        value = _put(target, "grader_ptx_shuffled.value", scope)
+        return f"{{ auto grader_ptx_shuffled = {call}; {value} {chosen} }}"
+    name = {
+        "vote": {"all": "__all_sync", "any": "__any_sync", "ballot": "__ballot_sync"},
+        "match": {"any": "__match_any_sync"},
+    }
     operation = next((word for word in words if word in name.get(words[0], {})), None)
     if operation is not None and len(arguments) == 3:
         value, mask = (_operand(argument, scope) for argument in arguments[1:])
-        return _put(arguments[0], f"{name[words[0]][operation]}((unsigned)({mask}), {value})", scope)
+        return _put(
+            arguments[0], f"{name[words[0]][operation]}((unsigned)({mask}), {value})", scope
+        )
     if words[0] == "redux" and len(arguments) == 3:
         value, mask = (_operand(argument, scope) for argument in arguments[1:])
         kind = _TYPES.get(words[-1], "")
-        operation = next((word for word in words if word in ("add", "min", "max", "and", "or", "xor")), None)
+        operation = next(
+            (word for word in words if word in ("add", "min", "max", "and", "or", "xor")), None
+        )
         if kind and operation:
-            return _put(arguments[0], f"__reduce_{operation}_sync((unsigned)({mask}), ::grader::ptx::as<{kind}>({value}))", scope)
+            value = f"::grader::ptx::as<{kind}>({value})"
+            call = f"__reduce_{operation}_sync((unsigned)({mask}), {value})"
+            return _put(arguments[0], call, scope)
     return None
 
 
@@ -394,8 +429,12 @@ def _matrix(words: list[str], arguments: list[str], scope: _Scope) -> str | None
         if "m8n8" not in words or words[-1] != "b16":
             return None
         targets = _split(arguments[0].strip("{} "))
-        call = f"::grader::ptx::load_matrices<{len(targets)}, {int('trans' in words)}>({_address(arguments[1], 'char', ['shared'], scope)})"
-        puts = " ".join(_put(target, f"grader_ptx_loaded.v[{i}]", scope) for i, target in enumerate(targets))
+        where = _address(arguments[1], "char", ["shared"], scope)
+        form = f"{len(targets)}, {int('trans' in words)}"
+        call = f"::grader::ptx::load_matrices<{form}>({where})"
+        puts = " ".join(
+            _put(target, f"grader_ptx_loaded.v[{i}]", scope) for i, target in enumerate(targets)
+        )
         return f"{{ auto grader_ptx_loaded = {call}; {puts} }}"
     shape = next((word for word in words if re.fullmatch(r"m\d+n\d+k\d+", word)), "")
     kinds = [word for word in words if word in _TYPES or word == "tf32"]
@@ -404,15 +443,26 @@ def _matrix(words: list[str], arguments: list[str], scope: _Scope) -> str | None
     if kinds[1] not in _MMA[shape] or kinds[0] != kinds[3]:
         return None
     parts = [
-        ", ".join(f"::grader::ptx::bits({_operand(part, scope)})" for part in _split(argument.strip("{} ")))
+        ", ".join(
+            f"::grader::ptx::bits({_operand(part, scope)})"
+            for part in _split(argument.strip("{} "))
+        )
         for argument in arguments[1:]
     ]
     targets = _split(arguments[0].strip("{} "))
     depth = shape.rpartition("k")[2]
     result = {"f32": "float", "f16": "grader_f16", "s32": "int"}[kinds[0]]
     kind = "grader_tf32" if kinds[1] == "tf32" else _TYPES[kinds[1]]
-    call = f"::grader::ptx::mma<{kind}, {result}, {depth}>({{{{{parts[0]}}}}}, {{{{{parts[1]}}}}}, {{{{{parts[2]}}}}})"
-    puts = " ".join(_put(target, f"::grader::ptx::from_bits(grader_ptx_made.v[{i}], {_operand(target, scope)})", scope) for i, target in enumerate(targets))
+    registers = ", ".join(f"{{{{{part}}}}}" for part in parts)
+    call = f"::grader::ptx::mma<{kind}, {result}, {depth}>({registers})"
+    puts = " ".join(
+        _put(
+            target,
+            f"::grader::ptx::from_bits(grader_ptx_made.v[{i}], {_operand(target, scope)})",
+            scope,
+        )
+        for i, target in enumerate(targets)
+    )
     return f"{{ auto grader_ptx_made = {call}; {puts} }}"
 
 
@@ -425,7 +475,14 @@ _MMA = {
 
 
 def _other(words: list[str], arguments: list[str], scope: _Scope) -> str | None:
-    if words[0] in ("prefetch", "prefetchu", "discard", "applypriority", "griddepcontrol", "pragma"):
+    if words[0] in (
+        "prefetch",
+        "prefetchu",
+        "discard",
+        "applypriority",
+        "griddepcontrol",
+        "pragma",
+    ):
         return ""
     if words[0] == "trap":
         return "__trap();"
@@ -434,7 +491,9 @@ def _other(words: list[str], arguments: list[str], scope: _Scope) -> str | None:
     if words[0] == "nanosleep":
         return f"__nanosleep((unsigned)({_operand(arguments[0], scope)}));"
     if words[0] == "isspacep":
-        return _put(arguments[0], f"::grader::ptx::is_{words[1]}({_operand(arguments[1], scope)})", scope)
+        return _put(
+            arguments[0], f"::grader::ptx::is_{words[1]}({_operand(arguments[1], scope)})", scope
+        )
     return None
 
 

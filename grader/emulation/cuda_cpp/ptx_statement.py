@@ -75,7 +75,9 @@ def _literals(code: Code, place: int) -> tuple[str, int]:
             parts.append(token.text[token.text.index("(") + 1 : token.text.rindex(")")])
         else:
             parts.append(
-                re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], " "), token.text[1:-1], flags=re.DOTALL)
+                re.sub(
+                    r"\\(.)", lambda m: _ESCAPES.get(m[1], " "), token.text[1:-1], flags=re.DOTALL
+                )
             )
         place += 1
         token = code.at(place)

@@ -101,9 +101,7 @@ def report_of(
         host_wrote_bytes=sum(record["host_wrote_bytes"] for record in summaries),
         unsupported=tuple(
             dict.fromkeys(
-                _sentence(record, places)
-                for record in records
-                if record["record"] == "unsupported"
+                _sentence(record, places) for record in records if record["record"] == "unsupported"
             )
         ),
         over_limit=any(record["record"] == "limit" for record in records),

@@ -1,4 +1,4 @@
-"""The files of a program: its sources and what they include, rewritten into a mirror of their folders.
+"""The files of a program, rewritten into a mirror of their folders: sources and what they include.
 
 A file keeps its place relative to the others, so that `#include "../common/a.cuh"` finds the
 rewritten file. Headers of the system and of the emulation stay where they are.
@@ -64,9 +64,7 @@ class _Collected:
         self.refused += rewritten.refused
         target = self.mirrored(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(
-            rewritten.text, encoding="utf-8", errors="surrogateescape", newline=""
-        )
+        target.write_text(rewritten.text, encoding="utf-8", errors="surrogateescape", newline="")
         found = (self.included(path, *match.groups()) for match in _INCLUDE.finditer(text))
         return [file for file in found if file is not None]
 
@@ -77,6 +75,11 @@ class _Collected:
             if file.is_file():
                 return file
         return None
+
+
+def _absolute(path: Path) -> Path:
+    """Return the path without `..`; links stay, because their names are the reader's."""
+    return Path(os.path.normpath(path.absolute()))
 
 
 def mirror(
@@ -90,8 +93,8 @@ def mirror(
 
     Raises OSError and TooComplicatedError (with the file's name).
     """
-    given = [Path(os.path.abspath(source)) for source in sources]
-    search = tuple(Path(os.path.abspath(folder)) for folder in include_dirs)
+    given = [_absolute(source) for source in sources]
+    search = tuple(_absolute(folder) for folder in include_dirs)
     collected = _Collected(root=root, search=search, mark_locals=mark_locals)
     waiting, seen = list(given), set(given)
     while waiting:

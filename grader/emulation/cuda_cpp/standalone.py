@@ -82,7 +82,12 @@ def build(
         tree = mirror(given, root=folder, include_dirs=include_dirs, mark_locals=mark_locals)
     except TooComplicatedError as error:
         return Program(
-            executable=None, sources={}, paths={}, diagnostics=f"{error}\n", unsupported=(), refused=()
+            executable=None,
+            sources={},
+            paths={},
+            diagnostics=f"{error}\n",
+            unsupported=(),
+            refused=(),
         )
     program = partial(Program, sources=tree.texts, paths=tree.paths, refused=tree.refused)
     if tree.refused:

@@ -1,9 +1,9 @@
 """Programs in the style of samples and textbooks: right as they are, and with one planted fault.
 
-Each file of `coverage/` is two programs. As it is, it is right in every order of threads. With the
-macro PLANTED it has the fault of its `// FAULT kind` line, and no other finding. The first lines may
-name the language (`// std: c++20`) and nvcc's options; `benchmarks/host_coverage.py` compares the
-outputs of the right programs with a GPU's.
+Each file of `coverage/` is two programs. As it is, it is right in every order of threads. With
+the macro PLANTED it has the fault of its `// FAULT kind` line, and no other finding. The first
+lines may name the language (`// std: c++20`) and nvcc's options; `benchmarks/host_coverage.py`
+compares the outputs of the right programs with a GPU's.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from slow import slow_unless
 
-from grader.emulation.cuda_cpp import Mode
+from grader.emulation.cuda_cpp import INCLUDE_DIR, Mode, rewrite, without_unused_includes
 from grader.emulation.cuda_cpp.__main__ import runtime_object
-from grader.emulation.cuda_cpp.coverage import ROWS, State, table
+from grader.emulation.cuda_cpp.coverage import ROWS, Row, State, table
 from grader.emulation.cuda_cpp.standalone import Program, Run, build, run
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def compiled(source: Path, folder: Path, *, mode: Mode = Mode.CHECKED, planted: 
 
 
 def found(result: Run, marked: int) -> set[tuple[str, str, int | None]]:
-    """Return severity, kind and line of each finding; a race's line is the marked one of its two."""
+    """Return severity, kind and line of each finding; of a race's two lines the marked one."""
     return {
         (f.severity, f.kind, f.other_line if f.other_line == marked else f.line)
         for f in result.report.findings
@@ -106,13 +106,21 @@ def test_every_program_is_in_a_row() -> None:
 @pytest.mark.parametrize(
     "row", [row for row in ROWS if row.state is State.NOT], ids=lambda row: row.subject
 )
-def test_what_is_not_supported_is_said_with_its_line(row, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """By the front end alone: each row of the table has a line that must be refused."""
-    from grader.emulation.cuda_cpp import rewrite
-
+def test_what_is_not_supported_is_said_with_its_line(row: Row) -> None:
     rewritten = rewrite(f"\n{row.refused}\n", file="k.cu")
     assert [use.message for use in rewritten.unsupported][:1], row.refused
     assert rewritten.unsupported[0].message.startswith("k.cu:2 uses ")
+
+
+def test_an_include_alone_is_no_use_of_a_library() -> None:
+    header = rewrite("#include <cublas_v2.h>", file="k.cu").unsupported
+    called = rewrite("#include <curand.h>\ncurandGenerator_t g;", file="k.cu").unsupported
+    left = without_unused_includes((*header, *called))
+    assert {(use.feature, use.line) for use in left} == {
+        ("the cuRAND library", 1),
+        ("the cuRAND library", 2),
+    }
+    assert (INCLUDE_DIR / "cublas_v2.h").is_file()
 
 
 def test_the_documentation_has_the_table() -> None:

@@ -208,12 +208,13 @@ def test_allocations_learn_their_name() -> None:
     [
         ("#include <cub/cub.cuh>", "CUB"),
         ("#include <thrust/device_vector.h>", "Thrust"),
-        ("using namespace nvcuda; wmma::fragment<int> f;", "tensor-core"),
-        ('asm volatile("ld.global.f32 %0, [%1];" : "=f"(x) : "l"(p));', "PTX"),
-        ('asm("mov.u32 %0, %laneid;" : "=r"(lane));', "PTX"),
-        ("cudaTextureObject_t t;", "textures"),
-        ("cudaLaunchCooperativeKernel((void*)k, 1, 1, a);", "cooperative launches"),
-        ("#include <cuda_bf16.h>", "bfloat16"),
+        ("auto c = cg::this_cluster();", "clusters"),
+        ('asm volatile("wgmma.fence.sync.aligned;");', "PTX instruction `wgmma.fence"),
+        ('asm volatile("bra.uni DONE;");', "PTX instruction `bra.uni`"),
+        ('asm volatile("add.u32 %0, %7, 1;" : "=r"(x));', "the operand %7"),
+        ('asm volatile("add." TYPE " %0, %0, 1;" : "+r"(x));', "that a macro builds"),
+        ("cudaSurfaceObject_t t;", "surfaces"),
+        ("cublasHandle_t h;", "cuBLAS"),
     ],
 )
 def test_unsupported_is_one_sentence_with_its_place(text: str, feature: str) -> None:

@@ -1,6 +1,3 @@
-// nvcc: -lcublas
-#include <cublas_v2.h>
-#include <curand.h>
 #include <nvtx3/nvToolsExt.h>
 #include <cuda_profiler_api.h>
 #include "result.cuh"
