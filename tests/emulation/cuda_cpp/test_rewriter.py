@@ -212,7 +212,7 @@ def test_allocations_learn_their_name() -> None:
         ('asm volatile("wgmma.fence.sync.aligned;");', "PTX instruction `wgmma.fence"),
         ('asm volatile("bra.uni DONE;");', "PTX instruction `bra.uni`"),
         ('asm volatile("add.u32 %0, %7, 1;" : "=r"(x));', "the operand %7"),
-        ('asm volatile("add." TYPE " %0, %0, 1;" : "+r"(x));', "that a macro builds"),
+        ('asm volatile("add.u32 %0, %0, " BY ";" : "+r"(x));', "that a macro builds"),
         ("cudaSurfaceObject_t t;", "surfaces"),
         ("cublasHandle_t h;", "cuBLAS"),
     ],

@@ -290,7 +290,7 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
     findings::add(f);
 }
 
-void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
+void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning, unsigned arrived) {
     if (!settings.check || state.interleaved) return;
     Finding f;
     f.kind = Kind::barrier;
@@ -298,6 +298,7 @@ void broken_rendezvous(const char* message, const Thread& first, uintptr_t other
     f.pc = first.pc;
     f.other_pc = other_pc;
     f.warning = warning;
+    f.arrived = arrived;
     findings::add(f);
 }
 

@@ -52,7 +52,8 @@ void set_by_host(void* to, size_t bytes);
 void host_read(size_t bytes);
 void host_wrote(size_t bytes);
 void left_before_barrier(const Thread& waiting, unsigned arrived);
-void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
+// `arrived`: how many threads wait where the first does; 0 if that says nothing.
+void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning, unsigned arrived = 0);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
 void next_atomic_is_of_the_block();
@@ -83,7 +84,7 @@ inline void set_by_host(void*, size_t) {}
 inline void host_read(size_t) {}
 inline void host_wrote(size_t) {}
 inline void left_before_barrier(const Thread&, unsigned) {}
-inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool) {}
+inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool, unsigned = 0) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}
 inline void next_atomic_is_of_the_block() {}

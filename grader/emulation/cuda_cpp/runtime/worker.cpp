@@ -170,6 +170,12 @@ const Thread* Worker::first_in(ThreadState wanted) const {
     return nullptr;
 }
 
+unsigned Worker::waiting_like(const Thread& first) const {
+    unsigned n = 0;
+    for (unsigned i = 0; i < count_; ++i) n += threads[i].state == first.state && threads[i].pc == first.pc;
+    return n;
+}
+
 const Thread* Worker::first_at_grid() const { return first_in(ThreadState::at_grid); }
 
 void Worker::release_from_grid() {
@@ -226,7 +232,7 @@ Thread* Worker::choose() {
             if (waiting_ > 0 && waiting_ + grid_waiting_ == live_) {
                 const Thread& waiting = *first_in(ThreadState::at_barrier);
                 checker::broken_rendezvous("threads of one block wait at the block's barrier and at the grid's", waiting,
-                                           first_at_grid()->pc, false);
+                                           first_at_grid()->pc, false, waiting_like(waiting));
                 release_barrier();
                 continue;
             }
@@ -262,15 +268,13 @@ void Worker::wake(Thread& thread) {
 }
 
 void Worker::release_barrier() {
-    const Thread* first = nullptr;
+    const Thread* const first = first_in(ThreadState::at_barrier);
+    const unsigned alike = first ? waiting_like(*first) : 0;
     for (unsigned i = 0; i < count_; ++i) {
         Thread& thread = threads[i];
         if (thread.state != ThreadState::at_barrier) continue;
-        if (!first) {
-            first = &thread;
-        } else if (thread.pc != first->pc) {
-            checker::broken_rendezvous("threads of one block wait at different barriers", *first, thread.pc, false);
-        }
+        if (thread.pc != first->pc)
+            checker::broken_rendezvous("threads of one block wait at different barriers", *first, thread.pc, false, alike);
         wake(thread);
     }
     if (first && waiting_ + grid_waiting_ < count_) checker::left_before_barrier(*first, waiting_);
@@ -315,7 +319,7 @@ void Worker::wake_parked(const void* key) {
 bool Worker::wake_stuck() {
     const Thread* first = first_in(ThreadState::parked);
     if (!first) return false;
-    checker::broken_rendezvous("threads wait at a barrier that the others never reach", *first, 0, false);
+    checker::broken_rendezvous("threads wait at a barrier that the others never reach", *first, 0, false, waiting_like(*first));
     for (unsigned i = 0; i < count_; ++i)
         if (threads[i].state == ThreadState::parked && threads[i].pc == first->pc && &threads[i] != first) wake(threads[i]);
     wake(threads[first->index]);

@@ -131,6 +131,7 @@ private:
     static void fiber_main();
     void prepare_launch();
     const Thread* first_in(ThreadState wanted) const;
+    unsigned waiting_like(const Thread& first) const;  // threads in its state, at its line
     void run_block(uint64_t number);
     void enter(Thread& next);
     Thread* choose();
