@@ -43,6 +43,8 @@ def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
     ).stdout.splitlines()[0]
 
     def make(folder: Path) -> None:
+        if sys.stderr.isatty():
+            print("compiling the emulation's runtime, once on this machine…", file=sys.stderr)
         for file, command in ((OBJECT, runtime_command), (HEADER, header_command)):
             made = command(compiler=compiler, mode=mode, output=folder / file)
             subprocess.run(made, check=True)

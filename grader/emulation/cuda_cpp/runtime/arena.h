@@ -80,6 +80,9 @@ size_t device_bytes_total();
 
 void open();
 void close();
+// The checked build closes late: the next launch opens again, and changing the access to many pages
+// takes longer than a small kernel. Before host code touches the memory, its hooks call this.
+void settle();
 
 struct Opening {
     Opening() { open(); }

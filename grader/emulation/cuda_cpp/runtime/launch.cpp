@@ -290,6 +290,7 @@ cudaError_t cudaDeviceSynchronize() {
         worker->abandon(cudaErrorNotSupported);
     }
     if (!device_lost()) finish_copies();
+    arena::settle();
     return static_cast<cudaError_t>(sticky_error);
 }
 cudaError_t grader_last_launch() { return static_cast<cudaError_t>(last_launch_error); }
