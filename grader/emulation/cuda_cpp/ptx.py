@@ -83,6 +83,8 @@ _NUMBER = re.compile(
 _REGISTER = re.compile(r"%?[A-Za-z_$][\w$]*")
 _ADDRESS = re.compile(r"^\[\s*([^\]+]+?)\s*(?:\+\s*(-?\w+)\s*)?\]$")
 _MOST = 20_000  # characters of a template
+_MOST_GROWTH = 40
+_MOST_REGISTERS = 2_000
 
 
 class UnknownPtxError(Exception):
@@ -105,11 +107,16 @@ def translate(template: str, operands: Sequence[str]) -> str:
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", template, flags=re.DOTALL)
     scope = _Scope(operands=operands, registers={})
     parts: list[str] = []
+    # Each use of an operand repeats its expression: a hostile file must not grow without bounds.
+    left = _MOST_GROWTH * (len(template) + sum(map(len, operands))) + _MOST
     for statement in _statements(text):
         if match := _DECLARATION.match(statement):
             parts.append(_declare(match[1], match[2], scope))
         else:
             parts.append(_instruction(statement, scope))
+        left -= len(parts[-1])
+        if left < 0:
+            raise UnknownPtxError("a template that grows so much")
     return "{ " + " ".join(parts) + " }"
 
 
@@ -135,6 +142,8 @@ def _declare(kind: str, names: str, scope: _Scope) -> str:
         for one in [f"{counted[1]}{i}" for i in range(int(counted[2]))] if counted else [plain]:
             if not _REGISTER.fullmatch(one):
                 raise UnknownPtxError(f".reg .{kind} {names}")
+            if len(scope.registers) > _MOST_REGISTERS:
+                raise UnknownPtxError("that many registers")
             scope.registers[one] = "grader_ptx_" + re.sub(r"\W", "_", one)
             declared.append(f"{scope.registers[one]} = {{}}")
     return f"{_TYPES[kind]} {', '.join(declared)};"

@@ -213,6 +213,14 @@ def test_allocations_learn_their_name() -> None:
         ('asm volatile("bra.uni DONE;");', "PTX instruction `bra.uni`"),
         ('asm volatile("add.u32 %0, %7, 1;" : "=r"(x));', "the operand %7"),
         ('asm volatile("add.u32 %0, %0, " BY ";" : "+r"(x));', "that a macro builds"),
+        (
+            'asm volatile(".reg .b32 ' + "r<999>, " * 9 + 's; mov.b32 s, 0;");',
+            "that many registers",
+        ),
+        (
+            'asm volatile("' + "mov.b32 %0, %0;" * 900 + '" : "+r"(' + "x+" * 4000 + "x));",
+            "a template that grows so much",
+        ),
         ("cudaSurfaceObject_t t;", "surfaces"),
         ("cublasHandle_t h;", "cuBLAS"),
     ],
