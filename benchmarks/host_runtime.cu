@@ -53,6 +53,26 @@ template <class Work> void timed(const char* name, Work work) {
     cudaEventDestroy(start);
     cudaEventDestroy(stop);
 }
+__global__ void tiny(float* x) { x[threadIdx.x] += 1; }
+__global__ void block_sum(const float* x, float* out, int n) {
+    __shared__ float part[256];
+    float sum = 0;
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) sum += x[i];
+    part[threadIdx.x] = sum;
+    for (int d = 128; d > 0; d /= 2) {
+        __syncthreads();
+        if (threadIdx.x < d) part[threadIdx.x] += part[threadIdx.x + d];
+    }
+    if (threadIdx.x == 0) atomicAdd(out, part[0]);
+}
+__global__ void histogram(const float* x, float* bins, int n) {
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
+        unsigned key = (unsigned)i * 2654435761u;
+        while (key > 63) key /= 3;  // of a different length in each thread
+        atomicAdd((int*)&bins[key], 1 + (int)x[i]);
+    }
+}
+
 int main(int count, char**) {
     if (count > 1) return 0;
     const int n = 1 << 20;
@@ -68,6 +88,9 @@ int main(int count, char**) {
     timed("gemm 256 tiled", [=] { gemm_tiled<<<dim3(16, 16), dim3(B, B)>>>(a, b, c, 256); });
     timed("gemm 512 naive", [=] { gemm_naive<<<dim3(32, 32), dim3(16, 16)>>>(a, b, c, 512); });
     timed("gemm 512 tiled", [=] { gemm_tiled<<<dim3(32, 32), dim3(B, B)>>>(a, b, c, 512); });
+    timed("sum 1M", [=] { block_sum<<<64, 256>>>(a, c, n); });
+    timed("histogram 1M", [=] { histogram<<<64, 256>>>(a, c, n); });
+    timed("1000 launches", [=] { for (int i = 0; i < 1000; ++i) tiny<<<1, 32>>>(c); });
     cudaFree(a);
     cudaFree(b);
     cudaFree(c);

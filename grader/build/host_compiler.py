@@ -69,9 +69,9 @@ def prepare(
                 message=f"{place} uses {used.feature}, which this kernel may not use",
             )
             return _rejected(Verdict.FORBIDDEN, (refused,), _FORBIDDEN_HINT)
-    if rewritten.unsupported:
-        hint = _hint(rewritten.unsupported[0].feature, allowed or frozenset())
-        return _rejected(Verdict.NOT_MEASURED, rewritten.unsupported, hint)
+    if unsupported := cuda_cpp.without_unused_includes(rewritten.unsupported):
+        hint = _hint(unsupported[0].feature, allowed or frozenset())
+        return _rejected(Verdict.NOT_MEASURED, unsupported, hint)
     return rewritten.text
 
 

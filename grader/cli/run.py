@@ -24,6 +24,22 @@ class _Program(click.Command):
 @click.command(cls=_Program, options_metavar="[OPTIONS]")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.cu...", type=click.Path())
 @click.option(
+    "-I",
+    "include_dirs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Look for included files here, too.",
+)
+@click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
+@click.option(
+    "--std",
+    type=click.Choice(["c++17", "c++20", "c++23"]),
+    default="c++17",
+    show_default=True,
+    help="The language of the files.",
+)
+@click.option(
     "--checks/--no-checks", default=True, help="Check memory accesses (default), or run fast."
 )
 @click.option(
@@ -58,6 +74,9 @@ class _Program(click.Command):
 def run(
     context: click.Context,
     files: tuple[str, ...],
+    include_dirs: tuple[str, ...],
+    defines: tuple[str, ...],
+    std: str,
     checks: bool,
     counters: bool,
     schedule: str,
@@ -71,6 +90,7 @@ def run(
     \b
     grade run reverse.cu                   check its memory accesses, and count them
     grade run main.cu silu.cu              a program of two files
+    grade run -I common -D N=1024 main.cu  with a folder of headers and a macro
     grade run reverse.cu -- 1000 verbose   with arguments for the program
 
     It needs g++ and no GPU. Run your own programs only: there is no sandbox.
@@ -88,6 +108,8 @@ def run(
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two files are called {twice}", tip="rename one")
     words = ["--schedule", schedule, "--seed", str(seed)]
+    words += ["--std", std, *(f"-I{folder}" for folder in include_dirs)]
+    words += [f"-D{define}" for define in defines]
     words += [] if checks else ["--fast"]
     words += ["--locals"] if unset_locals else []
     words += [] if counters else ["--no-counters"]

@@ -287,13 +287,16 @@ def test_file_names_in_a_library_are_the_students(silu: Signature) -> None:
 
 
 def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
-    for header, library in (("cublas_v2.h", "cuBLAS"), ("thrust/sort.h", "Thrust")):
-        found = prepare(SourceFile(path="silu.cu", text=f"#include <{header}>\n"))
+    for text, library in (
+        ("#include <cublas_v2.h>\ncublasHandle_t handle;\n", "cuBLAS"),
+        ("#include <thrust/sort.h>\n", "Thrust"),
+    ):
+        found = prepare(SourceFile(path="silu.cu", text=text))
         assert isinstance(found, Rejected)
         assert found.verdict is Verdict.NOT_MEASURED
         assert library in found.message
         assert "by hand may not use it" in found.hint
-    found = prepare(SourceFile(path="silu.cu", text="#include <mma.h>\n"))
+    found = prepare(SourceFile(path="silu.cu", text="#include <surface_functions.h>\n"))
     assert isinstance(found, Rejected)
     assert found.hint == "grade it on a machine with a GPU"
 
@@ -309,9 +312,9 @@ def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
         ),
         ("#include <cudnn.h>", frozenset({"cublas"}), Verdict.FORBIDDEN, "the cuDNN library"),
         ("void f() { cub::a(); }", frozenset({"cublas"}), Verdict.FORBIDDEN, "the CUB library"),
-        ("#include <cublas_v2.h>", frozenset({"cublas"}), Verdict.NOT_MEASURED, "only a GPU"),
+        ("cublasHandle_t h;", frozenset({"cublas"}), Verdict.NOT_MEASURED, "only a GPU"),
         ("#include <cub/cub.cuh>", frozenset({"cub"}), Verdict.NOT_MEASURED, "only a GPU"),
-        ("#include <mma.h>", frozenset(), Verdict.NOT_MEASURED, "only a GPU"),
+        ("cudaSurfaceObject_t s;", frozenset(), Verdict.NOT_MEASURED, "only a GPU"),
     ],
 )
 def test_a_spec_decides_on_libraries_without_a_gpu(
@@ -322,6 +325,10 @@ def test_a_spec_decides_on_libraries_without_a_gpu(
     assert found.verdict is verdict
     assert phrase in found.message
     assert ("by hand" in found.hint) == (verdict is Verdict.FORBIDDEN)
+
+
+def test_an_include_that_nothing_uses_needs_no_gpu() -> None:
+    assert isinstance(prepare(SourceFile(path="silu.cu", text="#include <cublas_v2.h>\n")), str)
 
 
 def test_every_library_of_a_spec_is_known_to_the_emulation() -> None:
@@ -353,9 +360,9 @@ def test_nvcc_links_with_allowed_libraries(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("text", "line", "message", "wins"),
     [
-        ("#include <cuda_fp4.h>\n", 3, 'expected a ";"', True),
-        ("#include <cuda_fp4.h>\n", None, "silu.cu defines no function `silu`", True),
-        ("#include <cuda_fp4.h>\n", None, "ptxas fatal: unknown", False),
+        ("#include <surface_functions.h>\n", 3, 'expected a ";"', True),
+        ("#include <surface_functions.h>\n", None, "silu.cu defines no function `silu`", True),
+        ("#include <surface_functions.h>\n", None, "ptxas fatal: unknown", False),
         ("#include <cutlass/a.h>\n", 1, "cutlass/a.h: No such file or directory", False),
         ("#include <cutlass/a.h>\n", 1, 'cannot open source file "cutlass/a.h"', False),
         ("auto c = cg::this_cluster();\n", 1, "no member this_cluster", False),

@@ -30,7 +30,12 @@ from grader.emulation.cuda_cpp.compile_commands import (
     runtime_key_parts,
 )
 from grader.emulation.cuda_cpp.execution_space import WrongCall, wrong_calls
-from grader.emulation.cuda_cpp.features import Refused, Unsupported, not_allowed
+from grader.emulation.cuda_cpp.features import (
+    Refused,
+    Unsupported,
+    not_allowed,
+    without_unused_includes,
+)
 from grader.emulation.cuda_cpp.findings import Finding
 from grader.emulation.cuda_cpp.report import Fault, Report, read_report
 from grader.emulation.cuda_cpp.rewriter import Rewritten, rewrite
@@ -68,5 +73,6 @@ __all__ = [
     "runtime_key_parts",
     "symbolize",
     "unhooked",
+    "without_unused_includes",
     "wrong_calls",
 ]

@@ -21,6 +21,8 @@ from pathlib import Path
 from grader.emulation.cuda_cpp.compile_commands import (
     HEADER,
     OBJECT,
+    STANDARD,
+    STANDARDS,
     Mode,
     header_command,
     runtime_command,
@@ -41,6 +43,8 @@ def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
     ).stdout.splitlines()[0]
 
     def make(folder: Path) -> None:
+        if sys.stderr.isatty():
+            print("compiling the emulation's runtime, once on this machine…", file=sys.stderr)
         for file, command in ((OBJECT, runtime_command), (HEADER, header_command)):
             made = command(compiler=compiler, mode=mode, output=folder / file)
             subprocess.run(made, check=True)
@@ -89,8 +93,11 @@ def _compile_and_run(options: argparse.Namespace) -> int:
             runtime=runtime_object(mode, compiler=options.compiler),
             compiler=options.compiler,
             mark_locals=options.locals,
+            include_dirs=options.include,
+            defines=options.define,
+            standard=options.std,
         )
-        messages = [feature.message for feature in program.unsupported]
+        messages = list(dict.fromkeys(feature.message for feature in program.unsupported))
         messages += [feature.message for feature in program.refused]
         messages += program.unchecked
         if "undefined reference to `main'" in program.diagnostics:
@@ -113,7 +120,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         )
     if options.records:
         options.records.write_text(result.records)
-    paths = {file.name: str(file) for file in options.files}
+    paths = program.paths
     if mode is Mode.CHECKED:
         print_report(result.report, counters=not options.no_counters, paths=paths)
     else:
@@ -126,6 +133,8 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         return 1
     if result.exit_code < 0 and not result.report.faults:
         print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
+    if result.report.unsupported:
+        return 2
     if result.exit_code < 0 or result.report.errors:
         return 1
     return result.exit_code
@@ -139,6 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("file", type=Path, help="the .cu file")
     parser.add_argument("arguments", nargs="*", help="arguments of the program")
+    parser.add_argument("-I", dest="include", action="append", type=Path, default=[], metavar="DIR")
+    parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    parser.add_argument("--std", choices=STANDARDS, default=STANDARD)
     parser.add_argument("--fast", action="store_true", help="optimised, without checks")
     parser.add_argument(
         "--schedule", choices=("forward", "reverse", "random", "interleaved"), default="forward"

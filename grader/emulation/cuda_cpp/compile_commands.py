@@ -43,8 +43,9 @@ class Mode(str, Enum):
         return self.value
 
 
+STANDARD = "c++17"
+STANDARDS = ("c++17", "c++20", "c++23")
 _COMMON = (
-    "-std=c++17",
     # Ubuntu's g++ defines it: memcpy would become __memcpy_chk, which the runtime cannot check.
     "-U_FORTIFY_SOURCE",
     "-fPIC",
@@ -124,6 +125,7 @@ def runtime_command(*, compiler: str, mode: Mode, output: Path) -> list[str]:
     """Return the command that builds the runtime: one relocatable object, `output`."""
     return [
         compiler,
+        f"-std={STANDARD}",
         *_COMMON,
         *_RUNTIME[mode],
         "-fno-exceptions",
@@ -145,6 +147,7 @@ def header_command(*, compiler: str, mode: Mode, output: Path) -> list[str]:
         compiler,
         "-x",
         "c++-header",
+        f"-std={STANDARD}",
         *_language(mode, compiler),
         f"-I{INCLUDE_DIR}",
         *_PRELUDE,
@@ -216,14 +219,19 @@ def program_command(
     runtime: Path,
     output: Path,
     include_dirs: Sequence[Path] = (),
+    macros: Path | None = None,
+    standard: str = STANDARD,
 ) -> list[str]:
     """Return the command that builds a program of sources and objects, linked in this order.
 
-    The checked build writes a dump of each source beside it, `*.tsan*`.
+    `macros` is a file of the student's macros. With another standard, g++ cannot use the
+    precompiled header. The checked build writes a dump of each source beside it, `*.tsan*`.
     """
     return [
-        *_student_flags(compiler, mode, include_dirs),
+        *_student_flags(compiler, mode, include_dirs, standard=standard),
         *((f"-fdump-tree-{_DUMPED_AFTER[mode]}-lineno-asmname",) * (mode is Mode.CHECKED)),
+        # After the emulation's header, whose names they might be.
+        *(() if macros is None else ("-include", str(macros))),
         *map(str, sources),
         "-x",
         "none",
@@ -250,12 +258,15 @@ def _fills_locals(compiler: str) -> bool:
     return major.isdecimal() and int(major) >= 12
 
 
-def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> tuple[str, ...]:
+def _student_flags(
+    compiler: str, mode: Mode, include_dirs: Sequence[Path], *, standard: str = STANDARD
+) -> tuple[str, ...]:
     """Return the start of a compiler command, up to the sources."""
     return (
         compiler,
         "-x",
         "c++",
+        f"-std={standard}",
         *_language(mode, compiler),
         f"-I{INCLUDE_DIR}",
         *(f"-I{folder}" for folder in include_dirs),
@@ -286,7 +297,7 @@ def runtime_key_parts(*, compiler_version: str, mode: Mode) -> tuple[str | bytes
         for path in folder.rglob("*")
         if path.is_file()
     )
-    flags = (*_COMMON, *_STUDENT[mode], *_FILLING, *_WARNINGS, *_RUNTIME[mode])
+    flags = (STANDARD, *_COMMON, *_STUDENT[mode], *_FILLING, *_WARNINGS, *_RUNTIME[mode])
     parts: list[str | bytes] = [compiler_version, mode.value, *flags]
     for path in files:
         parts.append(path.relative_to(_HERE).as_posix())

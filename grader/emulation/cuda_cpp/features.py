@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.emulation.cuda_cpp.ptx_statement import ASSEMBLY, PTX
 from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token
 
 
@@ -24,10 +25,14 @@ class _Use:
     message: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported(_Use):
-    """One use of an unsupported feature, with its place (line and column from 1)."""
+    """One use of an unsupported feature, with its place (line and column from 1).
 
-    __slots__ = ()
+    `header` is true for an `#include`, which alone needs no GPU.
+    """
+
+    header: bool = False
 
 
 class Refused(_Use):
@@ -39,58 +44,37 @@ class Refused(_Use):
 _HEADERS = {
     "cub": "the CUB library",
     "thrust": "the Thrust library",
-    "cuda": "the libcu++ library",
-    "cuda_pipeline": "asynchronous copies (cuda_pipeline.h)",
     "cuda_fp4": "4-bit floating point (cuda_fp4.h)",
     "cuda_fp6": "6-bit floating point (cuda_fp6.h)",
-    "mma": "tensor-core matrix operations (mma.h)",
     "cublas": "the cuBLAS library",
     "cudnn": "the cuDNN library",
     "cufft": "the cuFFT library",
     "curand": "the cuRAND library",
-    "curand_kernel": "the cuRAND library",
     "cusparse": "the cuSPARSE library",
     "cusolver": "the cuSOLVER library",
     "cutlass": "the CUTLASS library",
     "cute": "the CuTe library",
     "nccl": "the NCCL library",
     "nvrtc": "run-time compilation (NVRTC)",
-    "texture_fetch_functions": "textures",
+    "npp": "the NPP library",
     "surface_functions": "surfaces",
 }
+# Libraries of calls: their names begin so, and an include alone needs no GPU.
+_CALLS = ("cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl", "nvrtc", "npp")
+_CALL = re.compile(rf"({'|'.join(_CALLS)}|{'|'.join(_CALLS).upper()})(?:[A-Z_]\w*)")
 
 _NAMES = {
-    "wmma": "tensor-core matrix operations (wmma)",
-    "cudaTextureObject_t": "textures",
-    "cudaCreateTextureObject": "textures",
-    "tex1D": "textures",
-    "tex1Dfetch": "textures",
-    "tex2D": "textures",
-    "tex3D": "textures",
     "cudaSurfaceObject_t": "surfaces",
     "surf2Dread": "surfaces",
     "surf2Dwrite": "surfaces",
-    "cudaMallocArray": "CUDA arrays",
-    "cudaMalloc3D": "3-D allocations",
-    "cudaMemcpy3D": "3-D copies",
-    "cudaGraph_t": "CUDA graphs",
-    "cudaGraphLaunch": "CUDA graphs",
-    "cudaStreamBeginCapture": "CUDA graphs",
-    "cudaLaunchCooperativeKernel": "cooperative launches",
-    "cudaLaunchKernelEx": "cudaLaunchKernelEx",
+    "cudaCreateSurfaceObject": "surfaces",
+    "cudaLaunchKernelExC": "cudaLaunchKernelExC",
     "this_cluster": "thread-block clusters",
-    "memcpy_async": "asynchronous copies (memcpy_async)",
-    "__pipeline_memcpy_async": "asynchronous copies",
     "cuLaunchKernel": "the CUDA driver API",
     "cuMemAlloc": "the CUDA driver API",
     "cuInit": "the CUDA driver API",
-    "cudaDeviceEnablePeerAccess": "several GPUs",
     "cudaIpcGetMemHandle": "inter-process memory",
-    "__hmma_m16n16k16_mma_f32f32": "tensor-core matrix operations",
-    "__vadd4": "SIMD-in-a-word intrinsics",
-    "__vadd2": "SIMD-in-a-word intrinsics",
-    "__vsub4": "SIMD-in-a-word intrinsics",
-    "__vabsdiffu4": "SIMD-in-a-word intrinsics",
+    "__hmma_m16n16k16_mma_f32f32": "tensor-core matrix operations by the compiler's own names",
 }
 # These count only before `::`, because a variable may have the same name.
 _NAMESPACES = {
@@ -100,10 +84,8 @@ _NAMESPACES = {
 }
 
 _MOST_QUALIFIERS = 8  # between `asm` and its parenthesis
-_ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
-# PTX mnemonics have types after dots (ld.global.f32); host assembly has none.
-_PTX = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+|\b(?:membar|bar|trap|exit|ret)\b")
-
+# Host instructions that access no memory: clocks and fences.
+_HARMLESS = re.compile(r'"\s*(?:rdtscp?|pause|nop|[lms]fence)?\s*;?\s*"')
 _RESERVED = re.compile(
     r"(?:__)?(?:tsan|ubsan|asan|msan|sanitizer)_\w*|__(?:real|wrap)_\w+|grader_\w*|GRADER_\w*"
 )
@@ -128,10 +110,16 @@ _INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
 
 
 def unsupported_features(
-    text: str, tokens: list[Token], cpu_budget: CpuBudget, *, file: str
+    text: str,
+    tokens: list[Token],
+    cpu_budget: CpuBudget,
+    *,
+    file: str,
+    unknown_ptx: Mapping[int, str],
 ) -> tuple[Unsupported, ...]:
     """Return the uses of unsupported CUDA features, in order.
 
+    `unknown_ptx` has what could not be translated, by the start of its `asm`.
     Raises TooComplicatedError.
     """
     return tuple(
@@ -141,8 +129,11 @@ def unsupported_features(
             column=column,
             feature=feature,
             message=f"{file}:{line} uses {feature}, which only a GPU can run.",
+            header=text[offset] == "#",
         )
-        for line, column, feature in _placed(text, _unsupported(text, tokens, cpu_budget))
+        for offset, line, column, feature in _placed(
+            text, _unsupported(text, tokens, cpu_budget, unknown_ptx)
+        )
     )
 
 
@@ -158,8 +149,16 @@ def refused_features(
             feature=feature,
             message=f"{file}:{line} {not_allowed(feature)}",
         )
-        for line, column, feature in _placed(text, _refused(tokens, cpu_budget))
+        for _, line, column, feature in _placed(text, _refused(tokens, cpu_budget))
     )
+
+
+def without_unused_includes(uses: Iterable[Unsupported]) -> tuple[Unsupported, ...]:
+    """Return the uses without includes of libraries that are called nowhere."""
+    every = tuple(uses)
+    called = {use.feature for use in every if not use.header}
+    calls = {_HEADERS[name] for name in _CALLS}
+    return tuple(use for use in every if not (use.header and use.feature in calls - called))
 
 
 def not_allowed(feature: str) -> str:
@@ -167,39 +166,43 @@ def not_allowed(feature: str) -> str:
     return f"uses {feature}, which is not allowed: it could hide accesses from the checker."
 
 
-def _placed(text: str, uses: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column (both from 1, as g++ counts) and feature of each use."""
+def _placed(text: str, uses: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield offset, line, column (both from 1, as g++ counts) and feature of each use."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     for offset, feature in uses:
         line = bisect_right(starts, offset)
-        yield line, offset - starts[line - 1] + 1, feature
+        yield offset, line, offset - starts[line - 1] + 1, feature
 
 
 def _unsupported(
-    text: str, tokens: list[Token], cpu_budget: CpuBudget
+    text: str, tokens: list[Token], cpu_budget: CpuBudget, unknown_ptx: Mapping[int, str]
 ) -> Iterator[tuple[int, str]]:
     code = [token for token in tokens if token.is_code]
+    included = -1  # the directive of the last #include
     for i, token in enumerate(code):
         cpu_budget.check(i)
         following = code[i + 1].text if i + 1 < len(code) else ""
         if token.text == "#" and token.directive and following.startswith("include"):
+            included = token.directive
             match = _INCLUDE.match(text, token.start)
             if match:
                 header = match.group(1)
                 stem = header.split("/")[0].split(".")[0]
-                if stem.startswith("cublas"):
-                    stem = "cublas"
-                # <cuda.h> declares the driver API; its uses are found by name.
-                if stem in _HEADERS and header != "cuda.h":
+                stem = next((name for name in _CALLS if stem.startswith(name)), stem)
+                if stem in _HEADERS:
                     yield token.start, _HEADERS[stem]
         if token.kind is not Kind.NAME:
             continue
         if token.text in _NAMES:
             yield token.start, _NAMES[token.text]
+        elif token.directive != included and (match := _CALL.fullmatch(token.text)):
+            yield token.start, _HEADERS[match[1].lower()]
         elif token.text in _NAMESPACES and following == "::":
             yield token.start, _NAMESPACES[token.text]
-        elif token.text in _ASSEMBLY and _is_ptx(code, i):
-            yield token.start, "inline PTX"
+        elif token.start in unknown_ptx:
+            yield token.start, unknown_ptx[token.start]
+        elif token.text in ASSEMBLY and _is_ptx(code, i) and not _is_literal(code, i):
+            yield token.start, "inline PTX that a macro builds"
 
 
 def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, str]]:
@@ -220,7 +223,7 @@ def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, 
             yield token.start, f"the attribute `{token.text}`"
         elif _RESERVED.fullmatch(token.text) or _is_own_namespace(code, i):
             yield token.start, f"the reserved name `{token.text}`"
-        elif token.text in _ASSEMBLY and not _is_ptx(code, i):
+        elif token.text in ASSEMBLY and not _is_ptx(code, i) and not _is_harmless(code, i):
             yield token.start, "inline assembly"
         elif token.text == "undef" and token.directive:
             name = code[i + 1].text if i + 1 < len(code) else ""
@@ -263,7 +266,7 @@ def _is_ptx(code: list[Token], i: int) -> bool:
     depth = 0
     for place in range(i + 1, min(i + 400, len(code))):
         token = code[place]
-        if token.text in _ASSEMBLY or (depth == 0 and place > i + _MOST_QUALIFIERS):
+        if token.text in ASSEMBLY or (depth == 0 and place > i + _MOST_QUALIFIERS):
             return False
         if token.text == "(":
             depth += 1
@@ -273,9 +276,31 @@ def _is_ptx(code: list[Token], i: int) -> bool:
                 return False
         elif token.text in (";", "{", "}") and depth == 0:
             return False
-        elif token.kind is Kind.STRING and depth > 0 and _PTX.search(token.text):
+        elif token.kind is Kind.STRING and depth > 0 and PTX.search(token.text):
             return True
     return False
+
+
+def _is_literal(code: list[Token], i: int) -> bool:
+    """True if only strings stand before the operands of `asm`: then the rewriter has read it."""
+    place = i + 1
+    while place < len(code) and code[place].text != "(":
+        place += 1
+    place += 1
+    while place < len(code) and code[place].kind is Kind.STRING:
+        place += 1
+    return place < len(code) and code[place].text in (":", "::", ")")
+
+
+def _is_harmless(code: list[Token], i: int) -> bool:
+    """True if the template after `asm` is one instruction of _HARMLESS, or none."""
+    place = i + 1
+    while place < len(code) and code[place].text in ("volatile", "__volatile__"):
+        place += 1
+    template = code[place + 1] if place + 1 < len(code) and code[place].text == "(" else None
+    if template is None or not _HARMLESS.fullmatch(template.text):
+        return False
+    return code[place + 2].text in (":", ")", "::") if place + 2 < len(code) else False
 
 
 def _in_attribute(code: list[Token], i: int) -> bool:

@@ -126,6 +126,8 @@ class Finding:
             parts.append(f": {what}")
         if self.arrived and self.block_size:
             parts.append(f": {self.arrived} of {math.prod(self.block_size)} threads reach it")
+            if self.other_line and self.other_line != self.line:
+                parts.append(f", others wait in line {self.other_line}")
         if self.kernel and self.block and self.thread:
             parts.append(
                 f", kernel {self.kernel}, block {grid_index(self.block)}, "
@@ -299,7 +301,7 @@ def _explained(found: list[Finding]) -> list[Finding]:
     apart = {f.kernel for f in found if f.kind == "barrier" and f.severity == "error"}
     kept: list[Finding] = []
     for f in found:
-        if f.arrived and f.kernel in apart:
+        if f.arrived and f.severity == "warning" and f.kernel in apart:
             continue
         if f.arrived and any(other.arrived and other.kernel == f.kernel for other in kept):
             continue

@@ -100,11 +100,19 @@ def report_of(
         host_read_bytes=sum(record["host_read_bytes"] for record in summaries),
         host_wrote_bytes=sum(record["host_wrote_bytes"] for record in summaries),
         unsupported=tuple(
-            str(record["message"]) for record in records if record["record"] == "unsupported"
+            dict.fromkeys(
+                _sentence(record, places) for record in records if record["record"] == "unsupported"
+            )
         ),
         over_limit=any(record["record"] == "limit" for record in records),
         complete=bool(summaries),
     )
+
+
+def _sentence(record: Mapping[str, Any], places: Mapping[int, Place]) -> str:
+    """Return an unsupported feature's sentence, with its line if that is known."""
+    place = places.get(record.get("pc", -1))
+    return f"{record['message']}" + (f" ({place.file}:{place.line})" if place else "")
 
 
 def _fault(record: Mapping[str, object], places: Mapping[int, Place]) -> Fault:

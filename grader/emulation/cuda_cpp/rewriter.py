@@ -34,6 +34,8 @@ from grader.emulation.cuda_cpp.features import (
 )
 from grader.emulation.cuda_cpp.launches import config_end, kernel_start
 from grader.emulation.cuda_cpp.locals import uninitialised
+from grader.emulation.cuda_cpp.ptx import UnknownPtxError, translate
+from grader.emulation.cuda_cpp.ptx_statement import ASSEMBLY, read_assembly
 from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token, tokenize
 
 
@@ -57,9 +59,12 @@ def rewrite(text: str, *, file: str, mark_locals: bool = False) -> Rewritten:
     """
     cpu_budget = CpuBudget()
     tokens = tokenize(text)
+    rewriter = _Rewriter(tokens)
+    rewritten = rewriter.run(cpu_budget, mark_locals=mark_locals)
+    unknown = {tokens[i].start: why for i, why in rewriter.unknown_ptx.items()}
     return Rewritten(
-        text=_Rewriter(tokens).run(cpu_budget, mark_locals=mark_locals),
-        unsupported=unsupported_features(text, tokens, cpu_budget, file=file),
+        text=rewritten,
+        unsupported=unsupported_features(text, tokens, cpu_budget, file=file, unknown_ptx=unknown),
         refused=refused_features(text, tokens, cpu_budget, file=file),
     )
 
@@ -76,6 +81,7 @@ _ALLOCATORS = frozenset(
 )
 
 
+_LAUNCH_CALLS = frozenset({"cudaLaunchKernel", "cudaLaunchCooperativeKernel"})
 _MOST_OF_A_CAST = 8  # tokens in `(const void*)`, and some more
 
 
@@ -88,6 +94,7 @@ class _Rewriter:
         self.after: dict[int, list[str]] = {}
         self.replacements: dict[int, str] = {}
         self.sites = 0
+        self.unknown_ptx: dict[int, str] = {}  # what cannot be translated, by token
         texts = [self.source.tokens[index].text for index in self.source.places]
         self.function_pointers = {
             texts[i + 2]
@@ -114,7 +121,9 @@ class _Rewriter:
                 self._noinline(at)
             elif token.text in _ALLOCATORS:
                 self._allocation(at)
-            elif token.text == "cudaLaunchKernel":
+            elif token.text in ASSEMBLY:
+                self._assembly(at)
+            elif token.text in _LAUNCH_CALLS:
                 self._launch_call(at)
         parts: list[str] = []
         for i, token in enumerate(self.source.tokens):
@@ -205,6 +214,14 @@ class _Rewriter:
         if self.source.text(at + 1) != "(":
             return
         place = at + 2
+        end_of_call = self.source.closing(at + 1)
+        comma = self.source.separator(place)
+        if end_of_call is not None and place < comma < end_of_call:
+            # `(const void*)k` → k; a template's name may have a comma, and is cut there.
+            words = self.source.spelling(place, comma - 1)
+            name = words[words.rfind("*)") + 2 :] if "*)" in words else words
+            self._put_before(at, f'(::grader::name_launch("{name.strip("&()")}"), ')
+            self._put_after(end_of_call, ")")
         if self.source.text(place) == "(":
             close = self.source.closing(place)
             end = min(close or 0, place + _MOST_OF_A_CAST)
@@ -219,6 +236,20 @@ class _Rewriter:
             if self.source.text(opened) == "(":
                 for p in range(place, opened):
                     self._replace(p, "")
+
+    def _assembly(self, at: int) -> None:
+        """`asm("…" : "=r"(x) : "r"(y));` becomes C++ if it is PTX (see `ptx`)."""
+        statement = read_assembly(self.source, at)
+        if statement is None:
+            return
+        try:
+            code = translate(statement.template, statement.operands)
+        except UnknownPtxError as error:
+            self.unknown_ptx[self.source.places[at]] = str(error)
+            return
+        for place in range(at, statement.end):
+            self._replace(place, "")
+        self._replace(at, code)
 
     # ---- variables ----
 

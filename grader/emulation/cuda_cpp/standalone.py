@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -15,16 +16,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from grader.emulation.cuda_cpp.compile_commands import HEADER, Mode, program_command
+from grader.emulation.cuda_cpp.compile_commands import HEADER, STANDARD, Mode, program_command
 from grader.emulation.cuda_cpp.features import Refused, Unsupported
 from grader.emulation.cuda_cpp.report import Report, read_report
-from grader.emulation.cuda_cpp.rewriter import rewrite
+from grader.emulation.cuda_cpp.source_tree import mirror
 from grader.emulation.cuda_cpp.symbols import symbolize
 from grader.emulation.cuda_cpp.tokens import TooComplicatedError
 from grader.emulation.cuda_cpp.unhooked import unhooked
 
 DEFAULT_COMPILER = "g++"
-_HEADERS = (".cuh", ".h", ".hpp")
+_ERROR = re.compile(r"^(?:In file included from )?([^\s:][^:\n]*):(\d+):(?:\d+:)? .*", re.MULTILINE)
 _REPORT_S = 2.0  # for the report of a program that is stopped
 
 
@@ -32,13 +33,15 @@ _REPORT_S = 2.0  # for the report of a program that is stopped
 class Program:
     """A compiled program, or why there is none.
 
-    `executable` is None if the compiler failed (see `diagnostics`) or the source has
-    unsupported or refused features. `unchecked` has a sentence for each line with accesses that the
+    `executable` is None if the compiler failed (see `diagnostics`; at features of `unsupported`)
+    or the source has refused features. `sources` are the rewritten texts, `paths` the reader's
+    paths, both by file name. `unchecked` has a sentence for each line with accesses that the
     checked build does not see.
     """
 
     executable: Path | None
     sources: dict[str, str]
+    paths: dict[str, str]
     diagnostics: str
     unsupported: tuple[Unsupported, ...]
     refused: tuple[Refused, ...]
@@ -67,68 +70,76 @@ def build(
     runtime: Path,
     compiler: str = DEFAULT_COMPILER,
     mark_locals: bool = False,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    standard: str = STANDARD,
 ) -> Program:
     """Compile the files of a program with its own `main` into `folder`.
 
     `runtime` is the object of `runtime_command` in the same mode, with its header beside it.
-    Headers (.cuh, .h, .hpp) in the files' folders that they include are rewritten too;
+    What the files include from their own folders and `include_dirs` is rewritten too.
+    `defines` are macros (`NAME` or `NAME=VALUE`), `standard` is g++'s name of the language;
     `mark_locals` as for `rewrite`.
     """
-    sources: dict[str, str] = {}
-    unsupported: tuple[Unsupported, ...] = ()
-    refused: tuple[Refused, ...] = ()
-    waiting = list(given)
-    folders = list(dict.fromkeys(source.parent for source in given))
-    headers = {p.name: p for place in folders for p in place.iterdir() if p.suffix in _HEADERS}
-    while waiting:
-        path = waiting.pop()
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        waiting += [headers.pop(name) for name in sorted(headers) if f'"{name}"' in text]
-        try:
-            rewritten = rewrite(text, file=path.name, mark_locals=mark_locals)
-        except TooComplicatedError as error:
-            return Program(
-                executable=None,
-                sources=sources,
-                diagnostics=f"{path.name}: {error}\n",
-                unsupported=(),
-                refused=(),
-            )
-        sources[path.name] = rewritten.text
-        (folder / path.name).write_text(
-            rewritten.text, encoding="utf-8", errors="surrogateescape", newline=""
+    try:
+        tree = mirror(given, root=folder, include_dirs=include_dirs, mark_locals=mark_locals)
+    except TooComplicatedError as error:
+        return Program(
+            executable=None,
+            sources={},
+            paths={},
+            diagnostics=f"{error}\n",
+            unsupported=(),
+            refused=(),
         )
-        unsupported += rewritten.unsupported
-        refused += rewritten.refused
-    program = partial(Program, sources=sources, unsupported=unsupported, refused=refused)
-    if unsupported or refused:
-        return program(executable=None, diagnostics="")
+    program = partial(Program, sources=tree.texts, paths=tree.paths, refused=tree.refused)
+    if tree.refused:
+        return program(executable=None, diagnostics="", unsupported=())
+    # Relative names, so that diagnostics show the files as the student knows them.
+    here = tree.sources[0].parent
     with contextlib.suppress(FileExistsError):
-        (folder / HEADER).symlink_to(runtime.with_name(HEADER))
+        (here / HEADER).symlink_to(runtime.with_name(HEADER))
+    macros = folder / "macros.h"
+    macros.write_text("".join(map(_macro, defines)))
     executable = folder / "program"
     command = program_command(
         compiler=compiler,
         mode=mode,
-        # Relative names, so that diagnostics show the student's file names.
-        sources=[Path(source.name) for source in given],
+        sources=[Path(os.path.relpath(source, here)) for source in tree.sources],
         objects=(),
         runtime=runtime,
         output=executable,
-        include_dirs=(folder, *(place.resolve() for place in folders)),
+        include_dirs=tree.include_dirs,
+        macros=macros,
+        standard=standard,
     )
     # Diagnostics quote the source, which may not be UTF-8.
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, errors="replace")
+    failed = done.returncode != 0
     unchecked = tuple(
         f"{name}:{access.line}: not checked: a function's result goes straight to memory"
         for dump in sorted(folder.glob("*.tsan*"))
-        for name in sources
+        for name in tree.texts
         for access in unhooked(dump.read_text(errors="replace"), file=name)
     )
     return program(
-        executable=executable if done.returncode == 0 else None,
+        executable=None if failed else executable,
         diagnostics=done.stderr,
+        unsupported=_in_the_way(tree.unsupported, done.stderr) if failed else (),
         unchecked=tuple(dict.fromkeys(unchecked)),
     )
+
+
+def _macro(define: str) -> str:
+    """Return the directive of `NAME` or `NAME=VALUE`."""
+    name, equals, value = define.partition("=")
+    return f"#define {name} {value if equals else 1}\n"
+
+
+def _in_the_way(uses: Sequence[Unsupported], diagnostics: str) -> tuple[Unsupported, ...]:
+    """Return the uses in lines that the compiler rejects: the others may be switched off."""
+    lines = {(Path(match[1]).name, int(match[2])) for match in _ERROR.finditer(diagnostics)}
+    return tuple(use for use in uses if (use.file, use.line) in lines)
 
 
 def run(

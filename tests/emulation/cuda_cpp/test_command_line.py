@@ -188,3 +188,67 @@ def test_grade_run_takes_several_files_and_the_arguments_of_the_program(tmp_path
     lines = done.stdout.splitlines()
     assert lines[:3] == ["-5", "--fast", "x.cu"]
     assert lines[3].startswith("in/kernel.cu:1: error: out_of_bounds: ")
+
+
+def test_included_files_of_any_name_may_launch(tmp_path: Path) -> None:
+    """A finding in an included file has its path; -I and -D reach the program."""
+    for name, text in {
+        "src/main.cu": '#include "../lib/fill.cuh"\n#include <size.h>\nint main() { run(SIZE); }\n',
+        "lib/fill.cuh": '#pragma once\n#include "fill.inl"\n',
+        "lib/fill.inl": (
+            "template <class T> __global__ void fill(T* x, T v) { x[threadIdx.x + OFF] = v; }\n"
+            "inline void run(int n) {\n"
+            "    int* x; cudaMalloc(&x, n * sizeof(int)); fill<int><<<1, n>>>(x, 1); cudaFree(x);\n"
+            "}\n"
+        ),
+        "include/size.h": "#define SIZE 32\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    words = ["run", "-I", "include", "-D", "OFF=1", "--no-counters", "src/main.cu"]
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", *words],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("lib/fill.inl:1: error: out_of_bounds: ")
+
+
+def test_only_code_that_is_compiled_needs_a_gpu(tmp_path: Path) -> None:
+    text = (
+        "#include <cublas_v2.h>\n"
+        "#ifdef CUBLAS_API_H_\ncublasHandle_t handle;\n#endif\n"
+        'int main() { asm volatile("wgmma.fence.sync.aligned;"); }\n'
+    )
+    done = tool("kernel.cu", folder=tmp_path, text=text)
+    message = "kernel.cu:5 uses the PTX instruction `wgmma.fence.sync.aligned`, which only a GPU"
+    assert (done.returncode, done.stderr) == (2, f"{message} can run.\n")
+
+
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        (
+            "int (*f)(int) = n > 9 ? one : nullptr; x[0] = f(1);",
+            "a null function pointer is called",
+        ),
+        ("x[0] = 7 / (n - 1);", "integer division by zero"),
+        ("x[0] = deep(n << 20);", "a thread's stack is exhausted"),
+    ],
+)
+@pytest.mark.slow
+def test_what_ends_a_kernel_has_its_line(statement: str, line: str, tmp_path: Path) -> None:
+    text = (
+        "__device__ int one(int x) { return x; }\n"
+        "__device__ int deep(int n) { volatile int a[64] = {n}; return n ? deep(n - 1) + a[0] : 0;"
+        " }\n"
+        f"__global__ void k(int* x, int n) {{ {statement} }}\n"
+        "int main() { int* x; cudaMalloc(&x, 4); k<<<1, 1>>>(x, 1); cudaFree(x); }\n"
+    )
+    done = tool("kernel.cu", folder=tmp_path, text=text)
+    assert done.returncode == 1
+    place = 2 if "deep" in statement else 3
+    assert done.stdout.startswith(f"kernel.cu:{place}: SIG")
+    assert line in done.stdout

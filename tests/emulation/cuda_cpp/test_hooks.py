@@ -151,6 +151,7 @@ def compiled(generated: list[Copying], folder: Path) -> tuple[Program, set[int]]
     program = Program(
         executable=folder / "program",
         sources={"copies.cu": text},
+        paths={},
         diagnostics="",
         unsupported=(),
         refused=(),

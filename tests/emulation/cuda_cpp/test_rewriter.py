@@ -208,11 +208,21 @@ def test_allocations_learn_their_name() -> None:
     [
         ("#include <cub/cub.cuh>", "CUB"),
         ("#include <thrust/device_vector.h>", "Thrust"),
-        ("using namespace nvcuda; wmma::fragment<int> f;", "tensor-core"),
-        ('asm volatile("ld.global.f32 %0, [%1];" : "=f"(x) : "l"(p));', "PTX"),
-        ('asm("mov.u32 %0, %laneid;" : "=r"(lane));', "PTX"),
-        ("cudaTextureObject_t t;", "textures"),
-        ("cudaLaunchCooperativeKernel((void*)k, 1, 1, a);", "cooperative launches"),
+        ("auto c = cg::this_cluster();", "clusters"),
+        ('asm volatile("wgmma.fence.sync.aligned;");', "PTX instruction `wgmma.fence"),
+        ('asm volatile("bra.uni DONE;");', "PTX instruction `bra.uni`"),
+        ('asm volatile("add.u32 %0, %7, 1;" : "=r"(x));', "the operand %7"),
+        ('asm volatile("add.u32 %0, %0, " BY ";" : "+r"(x));', "that a macro builds"),
+        (
+            'asm volatile(".reg .b32 ' + "r<999>, " * 9 + 's; mov.b32 s, 0;");',
+            "that many registers",
+        ),
+        (
+            'asm volatile("' + "mov.b32 %0, %0;" * 900 + '" : "+r"(' + "x+" * 4000 + "x));",
+            "a template that grows so much",
+        ),
+        ("cudaSurfaceObject_t t;", "surfaces"),
+        ("cublasHandle_t h;", "cuBLAS"),
         ("#include <cuda_fp4.h>", "4-bit floating point"),
     ],
 )

@@ -1,38 +1,56 @@
-// bfloat16, the upper half of a float; see grader_host/sixteen_bits.h.
+// bfloat16: the upper half of a float, arithmetic in float (grader_host/half_operations.h).
 #pragma once
-#include "cuda_runtime.h"
-
-namespace grader {
-
-// Round to nearest, ties to even; NaN becomes the NaN of the hardware.
-GRADER_INLINE unsigned short bfloat16_bits(float value) {
-    unsigned x = __float_as_uint(value);
-    if ((x & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
-    return (unsigned short)((x + 0x7fffu + (x >> 16 & 1)) >> 16);
-}
-GRADER_INLINE float bfloat16_value(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }
-
-}  // namespace grader
+#include "cuda_fp16.h"
 
 struct __nv_bfloat16_raw { unsigned short x; };
 struct __nv_bfloat162_raw { unsigned short x, y; };
 
-#define GRADER_F __nv_bfloat16
-#define GRADER_F2 __nv_bfloat162
-#define GRADER_F_RAW __nv_bfloat16_raw
-#define GRADER_F_BITS grader::bfloat16_bits
-#define GRADER_F_VALUE grader::bfloat16_value
-#define GRADER_F_INFINITY 0x7f80
-#include "grader_host/sixteen_bits.h"
+struct __nv_bfloat16 {
+    unsigned short bits;
 
+    __nv_bfloat16() = default;
+    __nv_bfloat16(const __nv_bfloat16&) = default;
+    constexpr __nv_bfloat16(const __nv_bfloat16_raw& raw) : bits(raw.x) {}
+    GRADER_INLINE explicit __nv_bfloat16(__half v) : bits(grader::bfloat_bits((float)v)) {}
+    GRADER_INLINE __nv_bfloat16(float v) : bits(grader::bfloat_bits(v)) {}
+    GRADER_INLINE __nv_bfloat16(double v) : bits(grader::bfloat_bits((float)v)) {}
+    GRADER_INLINE __nv_bfloat16(short v) : bits(grader::bfloat_bits((float)v)) {}
+    GRADER_INLINE __nv_bfloat16(unsigned short v) : bits(grader::bfloat_bits((float)v)) {}
+    GRADER_INLINE __nv_bfloat16(int v) : bits(grader::bfloat_bits((float)v)) {}
+    GRADER_INLINE __nv_bfloat16(unsigned v) : bits(grader::bfloat_bits((float)v)) {}
+    GRADER_INLINE __nv_bfloat16(long long v) : bits(grader::bfloat_bits((float)v)) {}
+    GRADER_INLINE __nv_bfloat16(unsigned long long v) : bits(grader::bfloat_bits((float)v)) {}
+    GRADER_INLINE operator float() const { return grader::bfloat_value(bits); }
+    GRADER_INLINE operator __nv_bfloat16_raw() const { return {bits}; }
+    template <class T> GRADER_INLINE __nv_bfloat16& operator=(T v) { bits = __nv_bfloat16(v).bits; return *this; }
+    GRADER_INLINE __nv_bfloat16& operator=(const __nv_bfloat16& v) = default;
+};
 typedef __nv_bfloat16 nv_bfloat16;
+
+struct alignas(4) __nv_bfloat162 {
+    __nv_bfloat16 x, y;
+
+    __nv_bfloat162() = default;
+    GRADER_INLINE __nv_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) : x(a), y(b) {}
+};
 typedef __nv_bfloat162 nv_bfloat162;
+
+#define GRADER_TYPE __nv_bfloat16
+#define GRADER_PAIR __nv_bfloat162
+#define GRADER_RAW __nv_bfloat16_raw
+#define GRADER_INFINITY 0x7f80
+#include "grader_host/half_operations.h"
+#undef GRADER_TYPE
+#undef GRADER_PAIR
+#undef GRADER_RAW
+#undef GRADER_INFINITY
 
 // ---- conversions ----
 
 GRADER_INLINE __nv_bfloat16 __float2bfloat16(float v) { return __nv_bfloat16(v); }
 GRADER_INLINE __nv_bfloat16 __float2bfloat16_rn(float v) { return __nv_bfloat16(v); }
-GRADER_INLINE __nv_bfloat16 __double2bfloat16(double v) { return __nv_bfloat16((float)v); }
+GRADER_INLINE __nv_bfloat16 __float2bfloat16_rz(float v) { return __nv_bfloat16_raw{(unsigned short)(__float_as_uint(v) >> 16)}; }
+GRADER_INLINE __nv_bfloat16 __double2bfloat16(double v) { return __nv_bfloat16(v); }
 GRADER_INLINE float __bfloat162float(__nv_bfloat16 v) { return (float)v; }
 GRADER_INLINE __nv_bfloat162 __float2bfloat162_rn(float v) { return {__nv_bfloat16(v), __nv_bfloat16(v)}; }
 GRADER_INLINE __nv_bfloat162 __floats2bfloat162_rn(float a, float b) { return {__nv_bfloat16(a), __nv_bfloat16(b)}; }
@@ -45,9 +63,8 @@ GRADER_INLINE __nv_bfloat16 __low2bfloat16(__nv_bfloat162 v) { return v.x; }
 GRADER_INLINE __nv_bfloat16 __high2bfloat16(__nv_bfloat162 v) { return v.y; }
 GRADER_INLINE __nv_bfloat162 __low2bfloat162(__nv_bfloat162 v) { return {v.x, v.x}; }
 GRADER_INLINE __nv_bfloat162 __high2bfloat162(__nv_bfloat162 v) { return {v.y, v.y}; }
-GRADER_INLINE __nv_bfloat162 __lowhigh2highlow(__nv_bfloat162 v) { return {v.y, v.x}; }
-GRADER_INLINE __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; }
-GRADER_INLINE __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }
+GRADER_INLINE float __low2float(__nv_bfloat162 v) { return (float)v.x; }
+GRADER_INLINE float __high2float(__nv_bfloat162 v) { return (float)v.y; }
 GRADER_INLINE short __bfloat16_as_short(__nv_bfloat16 v) { return (short)v.bits; }
 GRADER_INLINE unsigned short __bfloat16_as_ushort(__nv_bfloat16 v) { return v.bits; }
 GRADER_INLINE __nv_bfloat16 __short_as_bfloat16(short v) { return __nv_bfloat16_raw{(unsigned short)v}; }

@@ -1,44 +1,52 @@
-// Half precision; see grader_host/sixteen_bits.h.
+// Half precision: storage in 16 bits, arithmetic in float (grader_host/half_operations.h).
 #pragma once
 #include "cuda_runtime.h"
-
-namespace grader {
-
-// Round to nearest, ties to even; overflow is infinity, NaN stays NaN.
-GRADER_INLINE unsigned short half_bits(float value) {
-    unsigned x = __float_as_uint(value), sign = x >> 16 & 0x8000u;
-    x &= 0x7fffffffu;
-    if (x > 0x7f800000u) return (unsigned short)(sign | 0x7fffu);
-    if (x >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);
-    if (x < 0x38800000u) {  // subnormal: let float addition do the rounding
-        float shifted = __uint_as_float(x) + 0.5f;
-        return (unsigned short)(sign | (__float_as_uint(shifted) - 0x3f000000u));
-    }
-    unsigned odd = x >> 13 & 1;
-    return (unsigned short)(sign | (x - 0x38000000u + 0xfffu + odd) >> 13);
-}
-GRADER_INLINE float half_value(unsigned short h) {
-    unsigned sign = (unsigned)(h & 0x8000) << 16, magnitude = h & 0x7fffu;
-    if (magnitude >= 0x7c00u) return __uint_as_float(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-    float value = __uint_as_float(magnitude << 13) * 5.192296858534828e33f;  // 2^112: the exponents' offset
-    return __uint_as_float(sign | __float_as_uint(value));
-}
-
-}  // namespace grader
 
 struct __half_raw { unsigned short x; };
 struct __half2_raw { unsigned short x, y; };
 
-#define GRADER_F __half
-#define GRADER_F2 __half2
-#define GRADER_F_RAW __half_raw
-#define GRADER_F_BITS grader::half_bits
-#define GRADER_F_VALUE grader::half_value
-#define GRADER_F_INFINITY 0x7c00
-#include "grader_host/sixteen_bits.h"
+struct __half {
+    unsigned short bits;
 
+    __half() = default;
+    constexpr __half(const __half_raw& raw) : bits(raw.x) {}
+    GRADER_INLINE __half(float v) : bits(grader::half_bits(v)) {}
+    GRADER_INLINE __half(double v) : bits(grader::half_bits((float)v)) {}
+    GRADER_INLINE __half(int v) : bits(grader::half_bits((float)v)) {}
+    GRADER_INLINE __half(unsigned v) : bits(grader::half_bits((float)v)) {}
+    GRADER_INLINE __half(long long v) : bits(grader::half_bits((float)v)) {}
+    GRADER_INLINE __half(unsigned long long v) : bits(grader::half_bits((float)v)) {}
+    GRADER_INLINE __half(short v) : bits(grader::half_bits((float)v)) {}
+    GRADER_INLINE __half(unsigned short v) : bits(grader::half_bits((float)v)) {}
+    GRADER_INLINE operator float() const { return grader::half_value(bits); }
+    GRADER_INLINE operator __half_raw() const { return {bits}; }
+    template <class T> GRADER_INLINE __half& operator=(T v) { bits = __half(v).bits; return *this; }
+    GRADER_INLINE __half& operator=(const __half& v) = default;
+    __half(const __half&) = default;
+};
 typedef __half half;
+typedef __half nv_half;
+typedef __half __nv_half;
+
+struct alignas(4) __half2 {
+    __half x, y;
+
+    __half2() = default;
+    GRADER_INLINE __half2(__half a, __half b) : x(a), y(b) {}
+    GRADER_INLINE __half2(const __half2_raw& raw) : x(__half_raw{raw.x}), y(__half_raw{raw.y}) {}
+};
 typedef __half2 half2;
+typedef __half2 nv_half2;
+
+#define GRADER_TYPE __half
+#define GRADER_PAIR __half2
+#define GRADER_RAW __half_raw
+#define GRADER_INFINITY 0x7c00
+#include "grader_host/half_operations.h"
+#undef GRADER_TYPE
+#undef GRADER_PAIR
+#undef GRADER_RAW
+#undef GRADER_INFINITY
 
 // ---- conversions ----
 
@@ -55,6 +63,8 @@ GRADER_INLINE __half2 __halves2half2(__half a, __half b) { return {a, b}; }
 GRADER_INLINE __half2 make_half2(__half a, __half b) { return {a, b}; }
 GRADER_INLINE __half __low2half(__half2 v) { return v.x; }
 GRADER_INLINE __half __high2half(__half2 v) { return v.y; }
+GRADER_INLINE float __low2float(__half2 v) { return (float)v.x; }
+GRADER_INLINE float __high2float(__half2 v) { return (float)v.y; }
 GRADER_INLINE __half2 __low2half2(__half2 v) { return {v.x, v.x}; }
 GRADER_INLINE __half2 __high2half2(__half2 v) { return {v.y, v.y}; }
 GRADER_INLINE __half2 __lowhigh2highlow(__half2 v) { return {v.y, v.x}; }
@@ -68,3 +78,15 @@ GRADER_INLINE int __half2int_rn(__half v) { return __float2int_rn(v); }
 GRADER_INLINE int __half2int_rz(__half v) { return __float2int_rz(v); }
 GRADER_INLINE __half __int2half_rn(int v) { return __half((float)v); }
 GRADER_INLINE __half __uint2half_rn(unsigned v) { return __half((float)v); }
+GRADER_INLINE __half __double2half_rn(double v) { return __half((float)v); }
+GRADER_INLINE __half __float2half_rz(float v) {
+    const __half near = v;
+    return (v < 0 ? -(float)near : (float)near) > fabsf(v) ? __half_raw{(unsigned short)(near.bits - 1)} : __half_raw{near.bits};
+}
+GRADER_INLINE __half __short2half_rn(short v) { return __half((float)v); }
+GRADER_INLINE __half __ushort2half_rn(unsigned short v) { return __half((float)v); }
+GRADER_INLINE __half __ll2half_rn(long long v) { return __half((float)v); }
+GRADER_INLINE unsigned __half2uint_rn(__half v) { return __float2uint_rn(v); }
+GRADER_INLINE unsigned __half2uint_rz(__half v) { return __float2uint_rz(v); }
+GRADER_INLINE short __half2short_rn(__half v) { return (short)__float2int_rn(v); }
+GRADER_INLINE unsigned short __half2ushort_rn(__half v) { return (unsigned short)__float2uint_rn(v); }

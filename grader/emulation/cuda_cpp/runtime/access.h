@@ -52,7 +52,7 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
                  pc_at(d, detail::kWritePc), true);
     unsigned written = detail::nibble(d, detail::kWritten);
     // Values of an earlier block in shared memory are invalid.
-    if (space == Space::shared && stamp::epoch(last_write) < state.block_first) written = 0;
+    if (space == Space::shared && stamp::epoch(last_write) < state.shared_first) written = 0;
     if (form.reads && GRADER_RARE(~written & mask & must_be_written)) uninitialized(access_of(form, address, pc), space);
     if (form.write) {
         const bool known = !(~written & mask & must_be_written);

@@ -26,7 +26,7 @@ enum class Zone : uint8_t { device, read_only, open };
 
 // The checker's hot path reads the first fields; the size is a power of two.
 struct alignas(128) Allocation {
-    enum class Origin : uint8_t { malloc, attached, pinned, managed };
+    enum class Origin : uint8_t { malloc, attached, pinned, managed, heap };
 
     uintptr_t begin = 0, end = 0;          // the valid bytes
     ShadowCell* shadow = nullptr;          // checked build: one cell per 4 bytes, null once freed
@@ -80,6 +80,9 @@ size_t device_bytes_total();
 
 void open();
 void close();
+// The checked build closes late: the next launch opens again, and changing the access to many pages
+// takes longer than a small kernel. Before host code touches the memory, its hooks call this.
+void settle();
 
 struct Opening {
     Opening() { open(); }

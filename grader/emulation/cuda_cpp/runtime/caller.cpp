@@ -48,6 +48,7 @@ void grader_detach_all(void) {
 }
 
 void grader_call_begins(int repeat) {
+    arena::settle();
     call_begins();
     checker::call_begins(repeat != 0);
 }

@@ -55,14 +55,23 @@ void drop_shadow(Allocation& a) {
 
 void prepare_once(Worker& w) {
     if (state.shared_shadow) return;
-    state.shared_base = reinterpret_cast<uintptr_t>(w.shared);
-    state.shared_shadow = places::new_shadow(kSharedArena);
+    places::use_shared(w.shared);
     places::find_program();
 }
 
 void stamp_running_thread() {
     unsigned i = worker->current->index;
     state.me = stamp::make(state.epoch, i, worker->warp_syncs[i / kWarpSize], ordering::segment(i));
+}
+
+void begin_interval_of_block(uint64_t number) {
+    // Stacks are reserved when the first fiber is taken.
+    state.stacks_base = worker->fibers.base();
+    state.stacks_bytes = worker->fibers.reserved();
+    places::use_shared(worker->shared);
+    state.block_first = ++state.epoch;
+    ordering::block_begins(state.epoch);
+    if (settings.writers) writers::block_begins(state.epoch, number);
 }
 
 void restart_countdown() {
@@ -95,16 +104,27 @@ void launch_begins(Worker& w) {
 }
 
 void block_begins(uint64_t number) {
-    // Stacks are reserved when the first fiber is taken.
-    state.stacks_base = worker->fibers.base();
-    state.stacks_bytes = worker->fibers.reserved();
-    state.block_first = ++state.epoch;
+    begin_interval_of_block(number);
+    state.shared_first = state.block_first;
     intervals = 0;
-    ordering::block_begins(state.epoch);
-    if (settings.writers) writers::block_begins(state.epoch, number);
     state.log = !state.interleaved && counters::wants_block(number);
     if (state.log) ++counted_blocks;
     state.active = settings.check && !state.interleaved;
+}
+
+void phase_begins() { state.launch_first = ++state.epoch; }
+
+bool block_pauses() {
+    interval_ends();
+    state.active = false;
+    return state.log;
+}
+
+void block_continues(uint64_t number, bool log) {
+    begin_interval_of_block(number);
+    state.shared_first = 0;  // no other block has used this shared memory
+    state.log = log;
+    state.active = settings.check;
 }
 
 void entered(const Thread& thread) {
@@ -168,6 +188,38 @@ void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t
 
 void next_atomic_is_of_the_block() { state.block_scope = true; }
 void next_atomic_may_lock() { state.may_lock = true; }
+
+void synchronize(uintptr_t key) {
+    if (!state.active) return;
+    const unsigned thread = worker->current->index;
+    ordering::fence(thread, state.epoch, true);
+    ordering::strong_access(thread, key);
+    stamp_running_thread();
+}
+
+namespace {
+
+// Word by word where it is aligned; the bytes are one access.
+void touch_range(const void* at, size_t bytes, bool write, uintptr_t pc) {
+    uintptr_t a = reinterpret_cast<uintptr_t>(at);
+    for (const uintptr_t end = a + bytes; a < end;) {
+        const unsigned n = a % 16 == 0 && end - a >= 16 ? 16 : a % 4 == 0 && end - a >= 4 ? 4 : 1;
+        check(AnyForm{n, write, !write, false, false}, a, pc);
+        a += n;
+    }
+}
+
+}  // namespace
+
+void plain_write(const void* to, size_t bytes, uintptr_t pc) {
+    if (state.active) touch_range(to, bytes, true, pc);
+}
+
+void copied(const void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc) {
+    if (!state.active) return;
+    touch_range(from, from_bytes, false, pc);
+    touch_range(to, to_bytes, true, pc);
+}
 
 // ---- memory ----
 
@@ -278,7 +330,7 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
     findings::add(f);
 }
 
-void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
+void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning, unsigned arrived) {
     if (!settings.check || state.interleaved) return;
     Finding f;
     f.kind = Kind::barrier;
@@ -286,6 +338,7 @@ void broken_rendezvous(const char* message, const Thread& first, uintptr_t other
     f.pc = first.pc;
     f.other_pc = other_pc;
     f.warning = warning;
+    f.arrived = arrived;
     findings::add(f);
 }
 
@@ -335,7 +388,9 @@ void flush(bool after_fault) {
             a.leak_reported = true;
             Finding f;
             f.kind = Kind::leak;
-            f.message = a.origin == Allocation::Origin::pinned ? "pinned memory is never freed" : "device memory is never freed";
+            f.message = a.origin == Allocation::Origin::heap     ? "memory of the device's heap is never freed"
+                        : a.origin == Allocation::Origin::pinned ? "pinned memory is never freed"
+                                                                 : "device memory is never freed";
             f.pc = a.pc;
             f.address = a.begin;
             f.space = "global";

@@ -30,6 +30,10 @@ void launch_begins(Worker& worker);
 void launch_ends();
 void block_begins(uint64_t number);
 void block_ends();
+// Of a cooperative launch: a barrier of the grid; a block stops for others (is it counted?); it goes on.
+void phase_begins();
+bool block_pauses();
+void block_continues(uint64_t number, bool log);
 void interval_ends();  // every barrier of a block
 void entered(const Thread& thread);
 void fence(bool wide);
@@ -49,11 +53,16 @@ void set_by_host(void* to, const void* from, size_t bytes);
 void host_read(size_t bytes);
 void host_wrote(size_t bytes);
 void left_before_barrier(const Thread& waiting, unsigned arrived);
-void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
+// `arrived`: how many threads wait where the first does; 0 if that says nothing.
+void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning, unsigned arrived = 0);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
 void next_atomic_is_of_the_block();
 void next_atomic_may_lock();
+// The running thread releases what it did, and acquires what others did before they passed `key`.
+void synchronize(uintptr_t key);
+void plain_write(const void* to, size_t bytes, uintptr_t pc);
+void copied(const void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc);
 void call_begins(bool repeat);
 void flush(bool after_fault);
 #else
@@ -61,6 +70,9 @@ inline void launch_begins(Worker&) {}
 inline void launch_ends() {}
 inline void block_begins(uint64_t) {}
 inline void block_ends() {}
+inline void phase_begins() {}
+inline bool block_pauses() { return false; }
+inline void block_continues(uint64_t, bool) {}
 inline void interval_ends() {}
 inline void entered(const Thread&) {}
 inline void fence(bool) {}
@@ -74,11 +86,14 @@ inline void set_by_host(void*, const void*, size_t) {}
 inline void host_read(size_t) {}
 inline void host_wrote(size_t) {}
 inline void left_before_barrier(const Thread&, unsigned) {}
-inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool) {}
+inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool, unsigned = 0) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}
 inline void next_atomic_is_of_the_block() {}
 inline void next_atomic_may_lock() {}
+inline void synchronize(uintptr_t) {}
+inline void plain_write(const void*, size_t, uintptr_t) {}
+inline void copied(const void*, size_t, const void*, size_t, uintptr_t) {}
 inline void call_begins(bool) {}
 inline void flush(bool) {}
 #endif

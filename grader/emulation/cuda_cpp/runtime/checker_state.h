@@ -21,6 +21,7 @@ struct CheckerState {
     uint32_t epoch;       // the current epoch
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
+    uint32_t shared_first; // writes to shared memory since this epoch are the block's own
     bool block_scope;     // the next atomic is atomic for its block only
     bool may_lock;        // the next atomic may take a lock: a CAS or an exchange
     bool locals;          // local variables are filled, to find reads of the filling

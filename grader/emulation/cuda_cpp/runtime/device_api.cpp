@@ -10,6 +10,7 @@
 
 #include "arena.h"
 #include "checker.h"
+#include "graphs.h"
 #include "worker.h"
 
 using namespace grader;
@@ -18,7 +19,8 @@ struct GraderStream {
     int number;
 };
 struct GraderEvent {
-    double recorded_ms;  // negative: never
+    double recorded_ms;    // negative: never
+    GraderGraph* capture;  // into which its stream was captured when it was recorded
 };
 
 namespace {
@@ -42,34 +44,13 @@ struct ErrorText {
     const char* text;
 };
 constexpr ErrorText kErrors[] = {
-    {cudaSuccess, "cudaSuccess", "no error"},
-    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
-    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-    {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
-    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
-    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
-    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
-    {cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer"},
-    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
-    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
-    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
-    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
-    {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
-    {cudaErrorLaunchTimeout, "cudaErrorLaunchTimeout", "the launch timed out and was terminated"},
-    {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
-     "part or all of the requested memory range is already mapped"},
-    {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
-     "pointer does not correspond to a registered memory region"},
-    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
-    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
-    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
-    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+#define GRADER_ERROR_TEXT(name, code, text) {code, #name, text},
+    GRADER_ERRORS(GRADER_ERROR_TEXT)
+#undef GRADER_ERROR_TEXT
 };
 
 const ErrorText& text_of(int code) {
-    static constexpr ErrorText unknown = {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"};
+    static constexpr ErrorText unknown = {-1, "unrecognized error code", "unrecognized error code"};
     for (const ErrorText& e : kErrors)
         if (e.code == code) return e;
     return unknown;
@@ -121,6 +102,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->l2CacheSize = 32 << 20;
     p->textureAlignment = 512;
     p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = p->concurrentManagedAccess = 1;
+    p->cooperativeLaunch = p->unifiedFunctionPointers = p->hostRegisterSupported = p->memoryPoolsSupported = 1;
+    p->asyncEngineCount = 2;
+    p->maxTexture1D = p->maxTexture2D[0] = p->maxTexture2D[1] = p->maxTexture3D[0] = p->maxTexture3D[1] = p->maxTexture3D[2] = 16384;
+    p->texturePitchAlignment = 32;
     p->concurrentKernels = p->streamPrioritiesSupported = 1;
     p->globalL1CacheSupported = p->localL1CacheSupported = 1;
     return cudaSuccess;
@@ -154,7 +139,20 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerMultiprocessor; break;
         case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
         case cudaDevAttrReservedSharedMemoryPerBlock: *value = static_cast<int>(p.reservedSharedMemPerBlock); break;
-        case cudaDevAttrCooperativeLaunch:
+        case cudaDevAttrComputeMode: *value = cudaComputeModeDefault; break;
+        case cudaDevAttrAsyncEngineCount: *value = p.asyncEngineCount; break;
+        case cudaDevAttrMaxPitch: *value = static_cast<int>(p.memPitch); break;
+        case cudaDevAttrTextureAlignment: *value = static_cast<int>(p.textureAlignment); break;
+        case cudaDevAttrTexturePitchAlignment: *value = static_cast<int>(p.texturePitchAlignment); break;
+        case cudaDevAttrSingleToDoublePrecisionPerfRatio: *value = 2; break;
+        case cudaDevAttrPciBusId:
+        case cudaDevAttrPciDeviceId:
+        case cudaDevAttrPciDomainId:
+        case cudaDevAttrTccDriver:
+        case cudaDevAttrKernelExecTimeout:
+        case cudaDevAttrIsMultiGpuBoard:
+        case cudaDevAttrMultiGpuBoardGroupID:
+        case cudaDevAttrClusterLaunch:
         case cudaDevAttrEccEnabled:
         case cudaDevAttrIntegrated:
         case cudaDevAttrPageableMemoryAccess: *value = 0; break;
@@ -181,7 +179,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
-    *event = new GraderEvent{-1};
+    *event = new GraderEvent{-1, nullptr};
     return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -189,8 +187,15 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     delete event;
     return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+cudaError_t grader_wait_event(cudaStream_t stream, cudaEvent_t event) {
     if (!event) return fail(cudaErrorInvalidResourceHandle);
+    if (event->capture) graphs::join(stream, event->capture);
+    return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    if (!event) return fail(cudaErrorInvalidResourceHandle);
+    event->capture = graphs::capturing(stream);
+    if (event->capture) return cudaSuccess;
     event->recorded_ms = now_ms();
     return cudaSuccess;
 }

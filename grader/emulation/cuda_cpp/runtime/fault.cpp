@@ -84,9 +84,15 @@ void handle(int signal, siginfo_t* info, void* context) {
         handling = 1;
         uintptr_t address = signal == SIGSEGV || signal == SIGBUS ? reinterpret_cast<uintptr_t>(info->si_addr) : 0;
         const Allocation* buffer = arena::find(address);
+        uintptr_t pc = program_counter(context);
+        // A call of nothing: the caller's place is on the stack.
+        const bool called = (address && address == pc) || (signal == SIGSEGV && pc == 0);
+        if (called && stack_pointer(context)) pc = *stack_pointer(context) - 1;
         ReportLine line("fault");
-        line.text("signal", name_of(signal)).text("message", reason(*info, address, buffer));
-        line.number("address", address).number("pc", program_offset(program_counter(context)));
+        line.text("signal", name_of(signal))
+            .text("message", called && pc ? address < 4096 ? "a null function pointer is called" : "a pointer that is no function is called"
+                                          : reason(*info, address, buffer));
+        line.number("address", address).number("pc", program_offset(pc));
         if (buffer) {
             line.text("buffer", buffer->name).number("buffer_bytes", buffer->bytes());
             line.signed_number("offset", static_cast<int64_t>(address - buffer->begin));

@@ -120,14 +120,15 @@ Fiber* FiberPool::take() {
     }
     if (!base_) {
         size_t bytes = kDistance * kMaxFibers;
-        void* memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const int access = guarded_ ? PROT_NONE : PROT_READ | PROT_WRITE;
+        void* memory = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) return nullptr;
         base_ = reinterpret_cast<uintptr_t>(memory);
         reserved_ = bytes;
     }
     if (made_ == kMaxFibers) return nullptr;
     uintptr_t low = base_ + made_ * kDistance + kGuardBytes;
-    if (mprotect(reinterpret_cast<void*>(low), kStackBytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
+    if (guarded_ && mprotect(reinterpret_cast<void*>(low), kStackBytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
     prepare(made_);
     return &fibers_[made_++];
 }
@@ -146,7 +147,7 @@ void FiberPool::reset() {
 }
 
 bool FiberPool::in_guard(uintptr_t address) const {
-    if (!in_stacks(address)) return false;
+    if (!guarded_ || !in_stacks(address)) return false;
     return (address - base_) % kDistance < kGuardBytes;
 }
 

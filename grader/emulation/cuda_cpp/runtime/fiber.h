@@ -35,6 +35,8 @@ public:
 
     // Every fiber starts in `entry`, which never returns.
     explicit FiberPool(void (*entry)()) : entry_(entry) {}
+    // The kernel's limit on mappings allows some 30,000 stacks with inaccessible pages below them.
+    void leave_out_guards() { guarded_ = false; }
     FiberPool(const FiberPool&) = delete;
 
     Fiber* take();            // null if memory is exhausted
@@ -51,6 +53,7 @@ private:
     void prepare(unsigned index);
 
     void (*entry_)();
+    bool guarded_ = true;
     uintptr_t base_ = 0;
     size_t reserved_ = 0;
     unsigned made_ = 0;

@@ -16,6 +16,8 @@
 
 #include "arena.h"
 #include "checker.h"
+#include "children.h"
+#include "graphs.h"
 #include "launch_limits.h"
 #include "pending.h"
 #include "report.h"
@@ -33,6 +35,7 @@ constexpr size_t kSharedGap = 4096;  // after each variable, to catch overruns
 int last_error, sticky_error;
 int last_launch_error;
 size_t placed_end;        // of the running launch: next free offset
+bool next_is_cooperative;
 std::recursive_mutex launch_lock;
 std::mutex place_lock;
 
@@ -158,10 +161,35 @@ void run_launch() {
     checker::launch_begins(*worker);
     for (const Kept& k : kept()) tell_of_kept(k);
     // File-scope shared variables have one address for all blocks.
-    if (GRADER_CHECKED && settings.schedule == Schedule::interleaved) run_interleaved(kept().empty());
+    if (launch_state.cooperative) run_cooperative();
+    else if (GRADER_CHECKED && settings.schedule == Schedule::interleaved) run_interleaved(kept().empty());
     else worker->run_blocks(wanted_threads() > 1);
     wait_for_helpers();
     worker = nullptr;
+}
+
+// Runs a launch of the host or of a kernel.
+void launch(LaunchState wanted) {
+    last_launch_error = sticky_error ? sticky_error : launch_limits::error(wanted);
+    if (last_launch_error) {
+        set_error(last_launch_error, false);
+        return;
+    }
+    tell(wanted);
+    ++grader_launch_number;
+    blockDim = wanted.block;
+    gridDim = wanted.grid;
+    wanted.threads = wanted.block.x * wanted.block.y * wanted.block.z;
+    wanted.blocks = static_cast<uint64_t>(wanted.grid.x) * wanted.grid.y * wanted.grid.z;
+    launch_state = wanted;
+    placed_end = kSharedGap + round_up(wanted.dynamic_shared, 128) + kSharedGap;
+    run_launch();
+    for (const Kept& k : kept())
+        if (k.site) launch_state.static_shared += k.site->bytes;
+    checker::launch_ends();
+    // Too much shared memory is noticed inside the kernel, but a GPU refuses the launch.
+    if (launch_state.abandoned == cudaErrorInvalidValue) last_launch_error = cudaErrorInvalidValue;
+    if (launch_state.abandoned) set_error(launch_state.abandoned, launch_state.abandoned != cudaErrorInvalidValue);
 }
 
 }  // namespace grader
@@ -170,41 +198,29 @@ using namespace grader;
 
 extern "C" {
 
-void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t, void* parameters,
+void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, void* parameters,
                    size_t parameter_bytes, void (*body)(void*)) {
+    const uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    GraderGraph* const graph = stream ? graphs::capturing(stream) : nullptr;
     if (in_kernel()) {
-        ReportLine("unsupported").text("feature", "dynamic parallelism").text("kernel", name)
-            .text("message", "a kernel launched another kernel, which cannot be run here").write();
-        worker->abandon(cudaErrorNotSupported);
+        children::add({name, grid, block, shared_bytes, pc, parameters, parameter_bytes, body});
+        return;
     }
     std::lock_guard<std::recursive_mutex> guard(launch_lock);
     finish_copies();
-    const uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    const LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc, 0};
-    last_launch_error = sticky_error ? sticky_error : launch_limits::error(wanted);
-    if (last_launch_error) {
-        set_error(last_launch_error, false);
+    LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc, 0, next_is_cooperative};
+    next_is_cooperative = false;
+    wanted.parameters = parameters;
+    wanted.parameter_bytes = parameter_bytes;
+    wanted.body = body;
+    if (graph) {
+        graphs::add_launch(graph, wanted);
+        last_launch_error = cudaSuccess;
         return;
     }
     checker::host_wrote(parameter_bytes);
-    tell(wanted);
-    ++grader_launch_number;
-    blockDim = block;
-    gridDim = grid;
-    launch_state = wanted;
-    launch_state.threads = block.x * block.y * block.z;
-    launch_state.blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
-    launch_state.parameters = parameters;
-    launch_state.parameter_bytes = parameter_bytes;
-    launch_state.body = body;
-    placed_end = kSharedGap + round_up(shared_bytes, 128) + kSharedGap;
-    run_launch();
-    for (const Kept& k : kept())
-        if (k.site) launch_state.static_shared += k.site->bytes;
-    checker::launch_ends();
-    // Too much shared memory is noticed inside the kernel, but a GPU refuses the launch.
-    if (launch_state.abandoned == cudaErrorInvalidValue) last_launch_error = cudaErrorInvalidValue;
-    if (launch_state.abandoned) set_error(launch_state.abandoned, launch_state.abandoned != cudaErrorInvalidValue);
+    launch(wanted);
+    children::run_all();
 }
 
 // Offsets are the same for all blocks of a launch, so all workers share them.
@@ -269,13 +285,28 @@ cudaError_t cudaGetLastError() {
 }
 cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(last_error); }
 cudaError_t cudaDeviceSynchronize() {
+    if (in_kernel()) {
+        grader_refuse("cudaDeviceSynchronize in a kernel", "a kernel waits for its children, which nvcc 12 and later refuse");
+        worker->abandon(cudaErrorNotSupported);
+    }
     if (!device_lost()) finish_copies();
+    arena::settle();
     return static_cast<cudaError_t>(sticky_error);
 }
 cudaError_t grader_last_launch() { return static_cast<cudaError_t>(last_launch_error); }
 
+void grader_next_launch_is_cooperative() { next_is_cooperative = true; }
+
+cudaError_t grader_refuse(const char* feature, const char* message) {
+    ReportLine("unsupported").text("feature", feature).text("message", message)
+        .number("pc", program_offset(reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1)).write();
+    set_error(cudaErrorNotSupported, true);
+    return cudaErrorNotSupported;
+}
+
 cudaError_t grader_launch_untyped() {
     ReportLine("unsupported").text("feature", "cudaLaunchKernel through void*")
+        .number("pc", program_offset(reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1))
         .text("message", "cudaLaunchKernel was given a pointer whose kernel type is unknown here").write();
     set_error(cudaErrorNotSupported, true);
     return cudaErrorNotSupported;

@@ -63,6 +63,11 @@ int error(const LaunchState& launch) {
         const size_t limit = launch.dynamic_shared > settings.shared_limit ? settings.shared_limit : allowed;
         return refuse(launch, cudaErrorInvalidValue, "dynamic_shared", launch.dynamic_shared, limit);
     }
+    if (launch.cooperative) {
+        const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
+        const uint64_t most = most_cooperative_blocks(static_cast<unsigned>(threads), launch.dynamic_shared);
+        if (blocks > most) return refuse(launch, cudaErrorCooperativeLaunchTooLarge, "cooperative_blocks", blocks, most);
+    }
     const auto use = registers().find(own_name(launch.name));
     if (use == registers().end()) return cudaSuccess;
     const uint64_t held = (threads + kWarpSize - 1) / kWarpSize * kWarpSize * use->second;

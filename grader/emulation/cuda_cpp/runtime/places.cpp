@@ -31,6 +31,21 @@ std::vector<SharedVariable>& shared_variables() {
     return all;
 }
 
+// The shared memory of each worker that has run a checked block.
+struct Arena {
+    uintptr_t base;
+    ShadowCell* shadow;
+};
+std::vector<Arena>& arenas() {
+    static std::vector<Arena>& all = *new std::vector<Arena>;
+    return all;
+}
+
+void mark_valid(ShadowCell* shadow, const SharedVariable& v) {
+    for (size_t i = v.offset; i < v.offset + v.bytes; ++i)
+        shadow[cell_index(i / 4)].detail |= uint64_t(1) << (detail::kValid + i % 4);
+}
+
 uintptr_t tls_begin, tls_end;
 uintptr_t image_end, data_begin;
 
@@ -91,16 +106,30 @@ void find_program() {
     dl_iterate_phdr(look_at_object, nullptr);
 }
 
+void use_shared(const char* memory) {
+    const uintptr_t base = reinterpret_cast<uintptr_t>(memory);
+    if (base == state.shared_base) return;
+    state.shared_base = base;
+    for (const Arena& a : arenas()) {
+        if (a.base != base) continue;
+        state.shared_shadow = a.shadow;
+        return;
+    }
+    state.shared_shadow = new_shadow(kSharedArena);
+    arenas().push_back({base, state.shared_shadow});
+    for (const SharedVariable& v : shared_variables()) mark_valid(state.shared_shadow, v);
+}
+
 void forget_shared() {
-    for (const SharedVariable& v : shared_variables())
-        for (size_t i = 0; i < (v.bytes + 3) / 4; ++i) state.shared_shadow[cell_index(v.offset / 4 + i)].detail = 0;
+    for (const Arena& a : arenas())
+        for (const SharedVariable& v : shared_variables())
+            for (size_t i = 0; i < (v.bytes + 3) / 4; ++i) a.shadow[cell_index(v.offset / 4 + i)].detail = 0;
     shared_variables().clear();
 }
 
 void add_shared(const char* name, size_t offset, size_t bytes, size_t element_bytes) {
     shared_variables().push_back({name, offset, bytes, element_bytes});
-    for (size_t i = 0; i < bytes; ++i)
-        state.shared_shadow[cell_index((offset + i) / 4)].detail |= uint64_t(1) << (detail::kValid + (offset + i) % 4);
+    for (const Arena& a : arenas()) mark_valid(a.shadow, shared_variables().back());
 }
 
 bool in_program(uintptr_t address) { return address >= state.image && address < image_end; }

@@ -15,6 +15,7 @@
 namespace grader::places {
 
 void find_program();          // once, before the first launch
+void use_shared(const char* memory);  // of the worker that runs
 void forget_shared();         // a launch begins
 void add_shared(const char* name, size_t offset, size_t bytes, size_t element_bytes);
 

@@ -279,6 +279,7 @@ bool elsewhere(const Access& access) {
 }
 
 void touched_by_host(const Access& access) {
+    if (arena::contains(access.address)) arena::settle();
     if (const host_memory::Array* array = host_memory::find(access.address)) {
         if (array->holds(access.address, access.bytes)) return;
         Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an array");

@@ -30,7 +30,7 @@ constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
 constexpr size_t kSharedDefault = 48 * 1024;  // without opting in, and for static arrays
 constexpr size_t kSharedArena = 1024 * 1024;  // room for the gaps between variables
 
-enum class ThreadState : uint8_t { unstarted, ready, at_barrier, in_warp, done };
+enum class ThreadState : uint8_t { unstarted, ready, at_barrier, at_grid, parked, in_warp, done };
 
 struct Thread {
     Fiber* fiber;
@@ -45,6 +45,9 @@ struct Thread {
     uint64_t value;
     uint64_t result;
     int predicate;
+    const void* key;        // under which it is parked (barriers.h)
+    uint64_t phase;         // of the named barrier at which it has arrived
+    const void* published;  // what the others of its group may read
     uint32_t spins;  // fences, pauses and atomics since the last wait
 
     unsigned warp() const { return index / kWarpSize; }
@@ -65,6 +68,7 @@ struct LaunchState {
     uint64_t next_block;    // taken with an atomic increment
     uintptr_t pc;           // of the launch
     size_t static_shared;   // bytes of the shared variables that its blocks have reached
+    bool cooperative;       // all blocks are resident, and may wait for each other
 };
 
 enum class Schedule : uint8_t { forward, reverse, random, interleaved };
@@ -83,6 +87,9 @@ struct Settings {
 extern Settings settings;
 extern LaunchState launch_state;
 
+struct AsyncCopies;
+struct NamedBarriers;
+
 class Worker {
 public:
     Worker();
@@ -90,10 +97,22 @@ public:
 
     void run_blocks(bool call_for_help);
 
+    // Of a cooperative launch (cooperative.cpp): runs the block until it is finished, or until
+    // its threads wait for other blocks.
+    bool begin_block(uint64_t number);
+    void continue_block();
+    bool finished() const { return live_ == 0; }
+    bool waits_for_grid() const { return live_ > 0 && live_ == grid_waiting_; }
+    const Thread* first_at_grid() const;
+    void release_from_grid();
+
     // Called by the running thread.
+    void wait_for_grid(uintptr_t pc);
     void wait_at_barrier(uintptr_t pc);
     uint64_t meet_warp(int operation, unsigned mask, uint64_t value, int operand, int width, int* predicate,
                        uintptr_t pc);
+    bool park(const void* key, uintptr_t pc);  // until woken; false if nothing else can run
+    void wake_parked(const void* key);
     void pause();                         // lets the others run
     [[noreturn]] void abandon(int error); // ends the launch, as a fault on a GPU does
 
@@ -105,10 +124,14 @@ public:
     uint32_t warp_syncs[kMaxWarps];
     char* shared = nullptr;
     FiberPool fibers;
+    AsyncCopies* copies = nullptr;   // async_copies.cpp; made on first use
+    NamedBarriers* named = nullptr;  // barriers.cpp; made on first use
 
 private:
     static void fiber_main();
     void prepare_launch();
+    const Thread* first_in(ThreadState wanted) const;
+    unsigned waiting_like(const Thread& first) const;  // threads in its state, at its line
     void run_block(uint64_t number);
     void enter(Thread& next);
     Thread* choose();
@@ -118,12 +141,14 @@ private:
     bool warp_ready(const Thread& self, unsigned& present) const;
     void complete_warp(unsigned warp, unsigned present);
     bool complete_broken_rendezvous();
+    bool wake_stuck();
     void wake(Thread& thread);
 
     uint32_t launch_number_ = 0;
     unsigned count_ = 0;    // threads in the block
     unsigned live_ = 0;     // not yet returned
     unsigned waiting_ = 0;  // at the block's barrier
+    unsigned grid_waiting_ = 0;  // at the grid's barrier
     unsigned runnable_ = 0; // unstarted or ready
     unsigned cursor_ = 0;   // position in order_
     Fiber home_;
@@ -149,6 +174,11 @@ void call_begins();
 
 // Runs launch_state on this thread and, if it takes long, on helpers.
 void run_launch();
+
+// cooperative.cpp: the same with all blocks resident.
+void run_cooperative();
+uint64_t most_cooperative_blocks(unsigned threads, size_t shared_bytes);  // that fit the device at once
+uint3 block_at(uint64_t number);
 
 // residents.cpp: the same with interleaved blocks (checked build; empty in the fast one).
 void run_interleaved(bool take_turns);

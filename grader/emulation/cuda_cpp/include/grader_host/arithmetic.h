@@ -43,6 +43,8 @@ GRADER_INLINE constexpr unsigned long max(unsigned long a, int b) { return max(a
 GRADER_INLINE unsigned umin(unsigned a, unsigned b) { return min(a, b); }
 GRADER_INLINE unsigned umax(unsigned a, unsigned b) { return max(a, b); }
 GRADER_INLINE long long llmin(long long a, long long b) { return min(a, b); }
+GRADER_INLINE unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
+GRADER_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
 GRADER_INLINE long long llmax(long long a, long long b) { return max(a, b); }
 
 // ---- names of CUDA's math library that libm lacks ----
@@ -66,6 +68,38 @@ GRADER_INLINE float normcdff(float x) { return 0.5f * erfcf(-x * 0.7071067811865
 GRADER_INLINE double normcdf(double x) { return 0.5 * erfc(-x * 0.70710678118654752); }
 GRADER_INLINE float erfcxf(float x) { return expf(x * x) * erfcf(x); }
 GRADER_INLINE float __saturatef(float x) { return x != x ? 0.0f : fminf(fmaxf(x, 0.0f), 1.0f); }
+
+GRADER_INLINE double rhypot(double x, double y) { return 1.0 / hypot(x, y); }
+GRADER_INLINE double norm3d(double x, double y, double z) { return sqrt(x * x + y * y + z * z); }
+GRADER_INLINE double norm4d(double x, double y, double z, double w) { return sqrt(x * x + y * y + z * z + w * w); }
+GRADER_INLINE double rnorm3d(double x, double y, double z) { return 1.0 / norm3d(x, y, z); }
+GRADER_INLINE double rnorm4d(double x, double y, double z, double w) { return 1.0 / norm4d(x, y, z, w); }
+GRADER_INLINE float rnorm4df(float x, float y, float z, float w) { return 1.0f / norm4df(x, y, z, w); }
+GRADER_INLINE double erfcx(double x) { return exp(x * x) * erfc(x); }
+GRADER_INLINE void sincospi(double x, double* s, double* c) { *s = sinpi(x); *c = cospi(x); }
+namespace grader {
+// The inverse of erf: a start by Winitzki's formula, then Newton's method.
+inline double inverse_erf(double y) {
+    if (y <= -1 || y >= 1) return y == 1 ? INFINITY : y == -1 ? -INFINITY : NAN;
+    const double l = log(1 - y * y), h = 2 / (3.14159265358979323846 * 0.147) + l / 2;
+    double x = copysign(sqrt(sqrt(h * h - l / 0.147) - h), y);
+    for (int i = 0; i < 4; ++i) x -= (erf(x) - y) / (1.12837916709551257390 * exp(-x * x));
+    return x;
+}
+inline double inverse_erfc(double y) {
+    if (y > 0.0625) return inverse_erf(1 - y);
+    if (y <= 0) return y == 0 ? INFINITY : NAN;
+    double x = sqrt(-log(y));
+    for (int i = 0; i < 12; ++i) x += (erfc(x) - y) / (1.12837916709551257390 * exp(-x * x));
+    return x;
+}
+}  // namespace grader
+GRADER_INLINE double erfinv(double y) { return grader::inverse_erf(y); }
+GRADER_INLINE float erfinvf(float y) { return (float)grader::inverse_erf(y); }
+GRADER_INLINE double erfcinv(double y) { return grader::inverse_erfc(y); }
+GRADER_INLINE float erfcinvf(float y) { return (float)grader::inverse_erfc(y); }
+GRADER_INLINE double normcdfinv(double y) { return -1.41421356237309504880 * grader::inverse_erfc(2 * y); }
+GRADER_INLINE float normcdfinvf(float y) { return (float)normcdfinv(y); }
 
 // ---- fast-math names ----
 
@@ -179,6 +213,18 @@ GRADER_INLINE int __dp4a(int a, int b, int c) {
     return c;
 }
 
+GRADER_INLINE unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+    for (int i = 0; i < 4; ++i) c += (a >> (8 * i) & 255) * (b >> (8 * i) & 255);
+    return c;
+}
+// The n-th set bit from a base on, upwards (n > 0) or downwards (n < 0).
+GRADER_INLINE unsigned __fns(unsigned mask, unsigned base, int n) {
+    if (n == 0) return mask >> (base & 31) & 1 ? base : 0xffffffffu;
+    for (int at = (int)base, left = n; at >= 0 && at < 32; at += n > 0 ? 1 : -1)
+        if (mask >> at & 1 && (left += n > 0 ? -1 : 1) == 0) return (unsigned)at;
+    return 0xffffffffu;
+}
+
 // ---- conversions and punning ----
 
 GRADER_INLINE int __float_as_int(float x) { int r; __builtin_memcpy(&r, &x, 4); return r; }
@@ -208,6 +254,12 @@ GRADER_INLINE long long to_longlong(double x) {
 }
 }  // namespace grader
 
+namespace grader {
+GRADER_INLINE unsigned long long to_ulonglong(double x) {
+    return clamped<unsigned long long>(x, 0.0, 18446744073709551615.0, 0ull, 18446744073709551615ull);
+}
+}  // namespace grader
+
 #define GRADER_CONVERSIONS(suffix, rounding)                                                   \
     GRADER_INLINE int __float2int_##suffix(float x) { return grader::to_int(rounding((double)x)); }      \
     GRADER_INLINE unsigned __float2uint_##suffix(float x) { return grader::to_uint(rounding((double)x)); } \
@@ -215,6 +267,11 @@ GRADER_INLINE long long to_longlong(double x) {
     GRADER_INLINE int __double2int_##suffix(double x) { return grader::to_int(rounding(x)); }  \
     GRADER_INLINE unsigned __double2uint_##suffix(double x) { return grader::to_uint(rounding(x)); } \
     GRADER_INLINE long long __double2ll_##suffix(double x) { return grader::to_longlong(rounding(x)); } \
+    GRADER_INLINE unsigned long long __float2ull_##suffix(float x) { return grader::to_ulonglong(rounding((double)x)); } \
+    GRADER_INLINE unsigned long long __double2ull_##suffix(double x) { return grader::to_ulonglong(rounding(x)); } \
+    GRADER_INLINE float __ull2float_##suffix(unsigned long long x) { return (float)x; }        \
+    GRADER_INLINE double __ull2double_##suffix(unsigned long long x) { return (double)x; }     \
+    GRADER_INLINE double __ll2double_##suffix(long long x) { return (double)x; }               \
     GRADER_INLINE float __int2float_##suffix(int x) { return (float)x; }                       \
     GRADER_INLINE float __uint2float_##suffix(unsigned x) { return (float)x; }                 \
     GRADER_INLINE float __ll2float_##suffix(long long x) { return (float)x; }                  \
@@ -226,7 +283,6 @@ GRADER_CONVERSIONS(rd, floor)
 #undef GRADER_CONVERSIONS
 GRADER_INLINE double __int2double_rn(int x) { return x; }
 GRADER_INLINE double __uint2double_rn(unsigned x) { return x; }
-GRADER_INLINE double __ll2double_rn(long long x) { return (double)x; }
 
 // ---- loads and stores with a cache hint: plain loads and stores here ----
 

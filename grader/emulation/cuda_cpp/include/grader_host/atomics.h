@@ -12,6 +12,20 @@ template <class T> struct AtomicWord { typedef T type; };
 template <> struct AtomicWord<float> { typedef unsigned type; };
 template <> struct AtomicWord<double> { typedef unsigned long long type; };
 
+#if GRADER_CHECKED
+// The announcement is the access: the compiler's hooks would count it once more. The checked build
+// runs one thread at a time.
+extern "C" void grader_quiet_copy(void* to, const volatile void* from, size_t bytes);
+
+template <class T, class Change> GRADER_INLINE T atomic_loop(T* address, Change change) {
+    T seen, wanted;
+    grader_quiet_copy(&seen, address, sizeof(T));
+    wanted = change(seen);
+    grader_quiet_copy(address, &wanted, sizeof(T));
+    return seen;
+}
+#define GRADER_NATIVE(call, change) grader::atomic_loop(p, [=](auto old) -> decltype(old) { return change; })
+#else
 // Replaces *address by change(*address) in one step; returns the old value.
 template <class T, class Change> GRADER_INLINE T atomic_loop(T* address, Change change) {
     typedef typename AtomicWord<T>::type Word;
@@ -24,6 +38,8 @@ template <class T, class Change> GRADER_INLINE T atomic_loop(T* address, Change 
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return seen.value;
 }
+#define GRADER_NATIVE(call, change) call
+#endif
 
 template <class T, class Change> GRADER_INLINE T atomic_update(T* address, Change change) {
     grader_atomic(address, sizeof(T));
@@ -35,21 +51,25 @@ template <class T> GRADER_INLINE T atomic_exchange(T* address, T value) {
 }
 template <class T> GRADER_INLINE T atomic_cas(T* address, T compare, T value) {
     grader_atomic_compare(address, sizeof(T));
+#if GRADER_CHECKED
+    return atomic_loop(address, [=](T old) { return old == compare ? value : old; });
+#else
     __atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return compare;
+#endif
 }
 
 }  // namespace grader
 
-#define GRADER_ATOMIC_INTEGER(T)                                                                                  \
-    GRADER_INLINE T atomicAdd(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }  \
-    GRADER_INLINE T atomicSub(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST); }  \
-    GRADER_INLINE T atomicAnd(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST); }  \
-    GRADER_INLINE T atomicOr(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST); }    \
-    GRADER_INLINE T atomicXor(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST); }  \
-    GRADER_INLINE T atomicExch(T* p, T v) { grader_atomic_exchange(p, sizeof(T)); return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); } \
-    GRADER_INLINE T atomicCAS(T* p, T compare, T v) { return grader::atomic_cas(p, compare, v); }                 \
-    GRADER_INLINE T atomicMin(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v < old ? v : old; }); }       \
+#define GRADER_ATOMIC_INTEGER(T) \
+    GRADER_INLINE T atomicAdd(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_add(p, v, __ATOMIC_SEQ_CST), old + v); } \
+    GRADER_INLINE T atomicSub(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST), old - v); } \
+    GRADER_INLINE T atomicAnd(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_and(p, v, __ATOMIC_SEQ_CST), old & v); } \
+    GRADER_INLINE T atomicOr(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_or(p, v, __ATOMIC_SEQ_CST), old | v); } \
+    GRADER_INLINE T atomicXor(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST), old ^ v); } \
+    GRADER_INLINE T atomicExch(T* p, T v) { grader_atomic_exchange(p, sizeof(T)); return GRADER_NATIVE(__atomic_exchange_n(p, v, __ATOMIC_SEQ_CST), ((void)old, v)); } \
+    GRADER_INLINE T atomicCAS(T* p, T compare, T v) { return grader::atomic_cas(p, compare, v); } \
+    GRADER_INLINE T atomicMin(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v < old ? v : old; }); } \
     GRADER_INLINE T atomicMax(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v > old ? v : old; }); }
 
 GRADER_ATOMIC_INTEGER(int)
@@ -58,6 +78,7 @@ GRADER_ATOMIC_INTEGER(long long)
 GRADER_ATOMIC_INTEGER(unsigned long long)
 GRADER_ATOMIC_INTEGER(unsigned long)
 #undef GRADER_ATOMIC_INTEGER
+#undef GRADER_NATIVE
 
 GRADER_INLINE unsigned atomicInc(unsigned* p, unsigned limit) {
     return grader::atomic_update(p, [=](unsigned old) { return old >= limit ? 0u : old + 1; });

@@ -1,97 +1,7 @@
 // Devices, errors, streams, events, occupancy. Everything runs in the order of
 // the calls, so a stream is a name and an event a reading of the clock.
 #pragma once
-
-struct cudaDeviceProp {
-    char name[256];
-    size_t totalGlobalMem;
-    size_t sharedMemPerBlock;
-    int regsPerBlock;
-    int warpSize;
-    size_t memPitch;
-    int maxThreadsPerBlock;
-    int maxThreadsDim[3];
-    int maxGridSize[3];
-    int clockRate;
-    size_t totalConstMem;
-    int major;
-    int minor;
-    size_t textureAlignment;
-    int deviceOverlap;
-    int multiProcessorCount;
-    int kernelExecTimeoutEnabled;
-    int integrated;
-    int canMapHostMemory;
-    int computeMode;
-    int concurrentKernels;
-    int ECCEnabled;
-    int pciBusID;
-    int pciDeviceID;
-    int pciDomainID;
-    int tccDriver;
-    int asyncEngineCount;
-    int unifiedAddressing;
-    int memoryClockRate;
-    int memoryBusWidth;
-    int l2CacheSize;
-    int maxThreadsPerMultiProcessor;
-    int streamPrioritiesSupported;
-    int globalL1CacheSupported;
-    int localL1CacheSupported;
-    size_t sharedMemPerMultiprocessor;
-    int regsPerMultiprocessor;
-    int managedMemory;
-    int isMultiGpuBoard;
-    int concurrentManagedAccess;
-    int pageableMemoryAccess;
-    int cooperativeLaunch;
-    size_t sharedMemPerBlockOptin;
-    int maxBlocksPerMultiProcessor;
-    size_t reservedSharedMemPerBlock;
-};
-
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxBlockDimX = 2,
-    cudaDevAttrMaxBlockDimY = 3,
-    cudaDevAttrMaxBlockDimZ = 4,
-    cudaDevAttrMaxGridDimX = 5,
-    cudaDevAttrMaxGridDimY = 6,
-    cudaDevAttrMaxGridDimZ = 7,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrTotalConstantMemory = 9,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrMaxRegistersPerBlock = 12,
-    cudaDevAttrClockRate = 13,
-    cudaDevAttrIntegrated = 18,
-    cudaDevAttrCanMapHostMemory = 19,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrConcurrentKernels = 31,
-    cudaDevAttrEccEnabled = 32,
-    cudaDevAttrMemoryClockRate = 36,
-    cudaDevAttrGlobalMemoryBusWidth = 37,
-    cudaDevAttrL2CacheSize = 38,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrAsyncEngineCount = 40,
-    cudaDevAttrUnifiedAddressing = 41,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrStreamPrioritiesSupported = 78,
-    cudaDevAttrGlobalL1CacheSupported = 79,
-    cudaDevAttrLocalL1CacheSupported = 80,
-    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-    cudaDevAttrMaxRegistersPerMultiprocessor = 82,
-    cudaDevAttrManagedMemory = 83,
-    cudaDevAttrPageableMemoryAccess = 88,
-    cudaDevAttrConcurrentManagedAccess = 89,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-    cudaDevAttrHostRegisterSupported = 99,
-    cudaDevAttrMaxBlocksPerMultiprocessor = 106,
-    cudaDevAttrReservedSharedMemoryPerBlock = 111,
-    cudaDevAttrHostRegisterReadOnlySupported = 113,
-    cudaDevAttrMemoryPoolsSupported = 115,
-};
+#include "device_properties.h"
 
 enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
@@ -99,10 +9,19 @@ enum cudaFuncAttribute {
 };
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte };
-enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize };
+enum cudaLimit {
+    cudaLimitStackSize = 0,
+    cudaLimitPrintfFifoSize = 1,
+    cudaLimitMallocHeapSize = 2,
+    cudaLimitDevRuntimeSyncDepth = 3,
+    cudaLimitDevRuntimePendingLaunchCount = 4,
+    cudaLimitMaxL2FetchGranularity = 5,
+    cudaLimitPersistingL2CacheSize = 6,
+};
 struct cudaFuncAttributes {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
-    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, maxDynamicSharedSizeBytes;
+    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes;
+    int preferredShmemCarveout;
 };
 
 enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
@@ -136,7 +55,12 @@ cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t grader_set_dynamic_limit(int bytes);
 cudaError_t grader_launch_untyped();
+cudaError_t grader_refuse(const char* feature, const char* message);
 cudaError_t grader_last_launch();
+cudaError_t grader_wait_event(cudaStream_t stream, cudaEvent_t event);
+void grader_set_heap(size_t bytes);
+size_t grader_get_heap();
+int grader_blocks_each(int threads, size_t shared_bytes);  // resident on one multiprocessor
 }
 
 GRADER_INLINE cudaError_t cudaEventRecord(cudaEvent_t event) { return cudaEventRecord(event, nullptr); }
@@ -151,10 +75,11 @@ GRADER_INLINE cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream
 GRADER_INLINE cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) { *priority = 0; return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 GRADER_INLINE cudaError_t cudaStreamQuery(cudaStream_t) { return cudaDeviceSynchronize(); }
-GRADER_INLINE cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0) { return grader_wait_event(stream, event); }
 typedef void (*cudaHostFn_t)(void*);
 typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void*);
-GRADER_INLINE cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+GRADER_INLINE cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+    if (grader::captured(stream, [=] { function(data); })) return cudaSuccess;
     const cudaError_t error = cudaDeviceSynchronize();
     if (error == cudaSuccess) function(data);
     return error;
@@ -168,9 +93,12 @@ GRADER_INLINE cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize
 GRADER_INLINE cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
-GRADER_INLINE cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    if (limit == cudaLimitMallocHeapSize) grader_set_heap(value);
+    return cudaSuccess;
+}
 GRADER_INLINE cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-    *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 1 << 20 : 8 << 20;  // as on a GPU
+    *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 1 << 20 : grader_get_heap();  // as on a GPU
     return cudaSuccess;
 }
 GRADER_INLINE cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { *can = 0; return cudaSuccess; }
@@ -180,7 +108,7 @@ template <class F> GRADER_INLINE cudaError_t cudaFuncSetAttribute(F, cudaFuncAtt
 }
 template <class F> GRADER_INLINE cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) { return cudaSuccess; }
 template <class F> GRADER_INLINE cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F) {
-    *attributes = cudaFuncAttributes{0, 0, 0, 1024, 32, 80, 80, 49152};
+    *attributes = cudaFuncAttributes{0, 0, 0, 1024, 32, 80, 80, 0, 49152, -1};
     return cudaSuccess;
 }
 template <class F>
@@ -190,8 +118,8 @@ GRADER_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* blo
     return cudaSuccess;
 }
 template <class F>
-GRADER_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int block, size_t) {
-    *blocks = block > 0 && block <= 1024 ? 2048 / block : 0;
+GRADER_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int block, size_t shared) {
+    *blocks = grader_blocks_each(block, shared);
     return cudaSuccess;
 }
 template <class F>
@@ -206,6 +134,18 @@ GRADER_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* gr
 }
 
 namespace grader {
+// The kernel of the next cudaLaunchKernel; the rewriter inserts the calls.
+inline const char*& launch_name() {
+    static __thread const char* name = nullptr;
+    return name;
+}
+GRADER_INLINE void name_launch(const char* name) { launch_name() = name; }
+GRADER_INLINE const char* take_launch_name() {
+    const char* name = launch_name();
+    launch_name() = nullptr;
+    return name ? name : "cudaLaunchKernel";
+}
+
 template <size_t... I> struct Indices {};
 template <size_t N, size_t... I> struct MakeIndices : MakeIndices<N - 1, N - 1, I...> {};
 template <size_t... I> struct MakeIndices<0, I...> { typedef Indices<I...> type; };
@@ -224,8 +164,58 @@ cudaError_t launch_packed(const char* name, void (*kernel)(P...), dim3 grid, dim
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, size_t shared = 0,
                              cudaStream_t stream = nullptr) {
-    return grader::launch_packed("cudaLaunchKernel", kernel, grid, block, arguments, shared, stream,
+    return grader::launch_packed(grader::take_launch_name(), kernel, grid, block, arguments, shared, stream,
                                  typename grader::MakeIndices<sizeof...(P)>::type());
+}
+template <class... P>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, size_t shared = 0,
+                                        cudaStream_t stream = nullptr) {
+    grader_next_launch_is_cooperative();
+    return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
+}
+
+// ---- launches with attributes; those of the speed are ignored, clusters are refused ----
+
+enum cudaLaunchAttributeID {
+    cudaLaunchAttributeIgnore = 0,
+    cudaLaunchAttributeAccessPolicyWindow = 1,
+    cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeSynchronizationPolicy = 3,
+    cudaLaunchAttributeClusterDimension = 4,
+    cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+    cudaLaunchAttributePriority = 8,
+};
+union cudaLaunchAttributeValue {
+    char pad[64];
+    int cooperative;
+    int priority;
+    int programmaticStreamSerializationAllowed;
+    struct { unsigned x, y, z; } clusterDim;
+};
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute* attrs;
+    unsigned numAttrs;
+};
+template <class... P, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), Arguments... arguments) {
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const cudaLaunchAttribute& a = config->attrs[i];
+        const auto& cluster = a.val.clusterDim;
+        if (a.id == cudaLaunchAttributeCooperative && a.val.cooperative) grader_next_launch_is_cooperative();
+        if (a.id == cudaLaunchAttributeClusterDimension && cluster.x * cluster.y * cluster.z != 1)
+            return grader_refuse("thread-block clusters", "a launch asks for clusters of blocks, which cannot be run here");
+    }
+    const char* name = grader::take_launch_name();
+    grader::Launch(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream)
+        .grader_named(name, [=](auto&... p) { kernel(p...); })(static_cast<P>(arguments)...);
+    return grader_last_launch();
 }
 // Called only after a cast to void* that the rewriter could not remove: the kernel's type is lost.
 GRADER_INLINE cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t = 0, cudaStream_t = nullptr) {

@@ -1,0 +1,3 @@
+// See cuda_pipeline.h.
+#pragma once
+#include "cuda_pipeline.h"
