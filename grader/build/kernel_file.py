@@ -257,6 +257,7 @@ def _compile(
         file=source.path,
         entry=signature.entry,
         evidence=compiled.evidence,
+        text=source.text,
     )
 
 

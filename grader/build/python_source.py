@@ -51,6 +51,7 @@ def build_python(
         file=source.path,
         entry=signature.entry,
         evidence=_evidence(tuple(_foreign_call(source.path, call) for call in found["foreign"])),
+        text=source.text,
         flags=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
     )
 
