@@ -22,6 +22,7 @@ from grader.checks.common.crash import (
     source_place,
     text_of,
 )
+from grader.checks.common.kernel_source import source_hint
 from grader.checks.common.stuck_loops import stuck_loop
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
@@ -275,7 +276,9 @@ def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str)
             hint=_EXIT_HINT,
         )
     compiling = kind in _COMPILE_ERRORS or (phase is Phase.LOADING and kind in _IMPORT_ERRORS)
-    hint = python_hint(text, gpu=built.device is Device.CUDA)
+    hint = source_hint(text, built.text, record_line(record)) or python_hint(
+        text, gpu=built.device is Device.CUDA
+    )
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put all code into it, and import installed packages"
     if kind in _COMPILE_ERRORS and text:
