@@ -16,6 +16,7 @@ import torch
 from grader.assignment.tolerance import Tolerance
 from grader.judge import formula_hypothesis, misplaced, row_scale
 from grader.judge.compare import Comparison, accepts, accepts_all
+from grader.judge.input_hypothesis import WHERE_WRONG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -473,7 +474,11 @@ def _misplaced(given: PatternInput) -> str | None:
 
 
 def _other_inputs(given: PatternInput) -> str | None:
-    return given.other_inputs()
+    found = given.other_inputs()
+    place = _place(given.comparison.wrong)
+    if found and found.startswith(WHERE_WRONG) and place.startswith("only"):
+        return f"{place}: there {found.removeprefix(WHERE_WRONG)}"
+    return found
 
 
 def _row_factor(given: PatternInput) -> str | None:
@@ -524,6 +529,8 @@ def _place(wrong: torch.Tensor) -> str:
     alternation = _alternation(wrong)
     if alternation:
         return alternation.rstrip(",")
+    if regular := _of_every(flat.nonzero().flatten(), total, "elements"):
+        return regular
     contiguous = last - first + 1 == count
     if contiguous and last == total - 1:
         return "only the last element" if count == 1 else f"only the last {count} elements"
@@ -563,7 +570,30 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
         return f"only {word} {int(marked[0])}"
     if contiguous:
         return f"only {words} {int(marked[0])} to {int(marked[-1])}"
+    if regular := _of_every(marked, total, words):
+        return regular
     return f"only {count} {words}, the first of them {int(marked[0])}"
+
+
+def _of_every(marked: torch.Tensor, total: int, words: str) -> str:
+    """Name what is marked in each group of a fixed length: "only the last 8 of every 32 rows"."""
+    for period in (*_TILES, 256, 512, 1024):
+        if total <= period:
+            break
+        places = (marked % period).unique()
+        first, last, count = int(places[0]), int(places[-1]), places.numel()
+        if last - first + 1 != count or count == period or marked.numel() <= count:
+            continue
+        index = torch.arange(total) % period
+        if int(((index >= first) & (index <= last)).sum()) != marked.numel():
+            continue
+        if last == period - 1 or first == 0:
+            which = "last" if first else "first"
+            return f"only the {which} {f'{count} ' if count > 1 else ''}of every {period} {words}"
+        if count == 1:
+            return f"only number {first} (from 0) of every {period} {words}"
+        return f"only numbers {first} to {last} (from 0) of every {period} {words}"
+    return ""
 
 
 _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (

@@ -17,13 +17,17 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
-from grader.judge.compare import Comparison, accepts, accepts_all
+from grader.judge.compare import Comparison, accepts
 from grader.judge.oracle import CaseData, Oracle
 
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
 _MOST_ELEMENTS = 2**16  # of an output, and 16 times as many of the inputs: bounds the time
 _TILES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_MOST_DOUBLED = 12  # tiles: more leave the range of float16
 _USUAL_SCALARS = (1e-5, 1e-6, 1e-8, 1e-3)
+
+# Begins a sentence that holds for the wrong elements only.
+WHERE_WRONG = "where it is wrong, "
 
 # A sentence, and the arguments of the oracle that it stands for.
 Hypothesis = tuple[str, Mapping[str, Any]]
@@ -49,7 +53,11 @@ def explain(
     loose = Tolerance(atol=4 * tolerance.atol, rtol=4 * tolerance.rtol, exact=tolerance.exact)
     scalars = {argument.name for argument in signature.scalars}
     closest: tuple[float, str] | None = None
-    expected = comparison.expected
+    expected, wrong = comparison.expected, comparison.wrong
+    partly: str | None = None
+    # Zeros, or any one number, agree with too much.
+    varied = int(comparison.actual[wrong].unique().numel()) >= _LEAST // 2
+    some = varied and not bool(wrong.all())
 
     def outcome(changed: Mapping[str, Any]) -> torch.Tensor:
         arguments = {**oracle.arguments(case, data.inputs), **changed}
@@ -59,7 +67,10 @@ def explain(
         other = outcome(changed)
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
-        agrees = accepts_all(comparison.actual, other, loose)
+        agreeing = accepts(comparison.actual, other, loose)
+        agrees = bool(agreeing.all())
+        if some and not agrees and partly is None and bool(agreeing[wrong].all()):
+            partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
             if not changed.keys() <= scalars:
@@ -67,8 +78,8 @@ def explain(
             apart = float((comparison.actual.double() - other).abs().max())
             if closest is None or apart < closest[0] / 2:
                 closest = apart, sentence
-    if closest is not None:
-        return closest[1]
+    if closest is not None or partly is not None:
+        return closest[1] if closest is not None else partly
     if not any(_summed(signature, comparison.output)):
         return None
     floats = {name: value for name, value in data.inputs.items() if value.is_floating_point()}
@@ -148,6 +159,9 @@ def _other_values(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
     yield f"the result is that of the square of `{name}`", {name: value * value}
     yield f"the result is that of `{name}` times 2", {name: value * 2}
     yield f"the result is that of `{name}` divided by 2", {name: value / 2}
+    yield f"the result is that of `{name}` + 1", {name: value + 1}
+    if bool((value != 0).all()):
+        yield f"the result is that of 1 / `{name}`", {name: 1 / value}
     whole = value.trunc()
     if bool(torch.isfinite(whole).all()):
         yield f"the result is that of `{name}` cut to whole numbers", {name: whole}
@@ -268,6 +282,20 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
             yield (
                 f"the sum over `{size}` lacks its last {extent - end} of {extent} terms",
                 (index < end).double(),
+            )
+        tiles = -(-extent // tile)
+        for back, which in ((1, "the one before it"), (2, "the second one before it")):
+            if back < tiles:
+                old = ((index // tile) == tiles - 1 - back).double()
+                yield (
+                    f"the last tile of the sum over `{size}` ({extent - last} of {extent} terms) "
+                    f"is left out, and {which} is there twice",
+                    (index < last).double() + old,
+                )
+        if 3 <= tiles <= _MOST_DOUBLED:
+            yield (
+                f"the sum over `{size}` so far is doubled with each tile of {tile}",
+                2.0 ** (tiles - 1 - index // tile),
             )
         if tile < extent:
             yield (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-_TILES = (32, 64, 128, 256, 512, 1024, 2048, 4096)
+_TILES = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 _BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads of a block
 _MOST_TIMES = 16
 _CLOSE = 3e-4  # relative; sums are in float32

@@ -16,8 +16,12 @@ from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import hints
 
 _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce"})
-_SHAPES = re.compile(r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape")
-_NO_ATTRIBUTE = re.compile(r"module 'triton\.language(?P<in>[\w.]*)' has no attribute '(?P<name>\w+)'")
+_SHAPES = re.compile(
+    r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape"
+)
+_NO_ATTRIBUTE = re.compile(
+    r"module 'triton\.language(?P<in>[\w.]*)' has no attribute '(?P<name>\w+)'"
+)
 
 
 def source_hint(message: str, text: str, line: int | None) -> str:

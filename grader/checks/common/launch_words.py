@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.checks.common.crash import text_of
 
 
-def launch_text(record: Mapping[str, Any], shape: Sequence[int]) -> str:
+def launch_text(record: Mapping[str, Any], shape: Sequence[int], written: int, text: str) -> str:
     """Return "`silu_kernel` ran with 2 blocks of 256 threads: 512 for 300 elements, enough …".
 
-    `shape` is that of the output. A Triton program has no threads to count.
+    `shape` is that of the output, of which `written` elements were written; `text` is the source.
+    A Triton program has no threads to count.
     """
     grid, block = _sizes(record.get("grid")), _sizes(record.get("block"))
     what = f"`{text_of(record, 'kernel')}` ran"
     if not grid:
         return what
     if not block:
-        return f"{what} with {_count(grid, 'program')}"
+        return f"{what} with {_count(grid, 'program')}{_unused(grid, 'program_id({})', text)}"
+    unused = _unused(block, "threadIdx.{}", text) or _unused(grid, "blockIdx.{}", text)
     threads = [a * b for a, b in zip(grid, block, strict=True)]
     what += f" with {_count(grid, 'block')} of {_count(block, 'thread')}: "
     if len(shape) == 2 and threads[1] > 1:
@@ -28,7 +31,26 @@ def launch_text(record: Mapping[str, Any], shape: Sequence[int]) -> str:
     else:
         few = math.prod(threads) < math.prod(shape)
         what += f"{math.prod(threads)} for {_count([math.prod(shape)], 'element')}"
+    if unused:
+        return what + unused
+    if few and written > math.prod(threads):
+        return f"{what}, and they wrote {written}, several each"
     return f"{what}, {'too few' if few else 'enough'} for one each"
+
+
+def _unused(sizes: Sequence[int], name: str, text: str) -> str:
+    """Return that the source does not use an axis of the launch, "" if it uses all of them.
+
+    `name` is the axis's name in the language. A file that computes it has it in another form.
+    """
+    triton = name.startswith("program")
+    for axis, size in enumerate(sizes):
+        word = name.format(axis if triton else "xyz"[axis])
+        used = re.sub(r"program_id\(axis=", "program_id(", "".join(text.split()))
+        whole = r"program_id\((?!\d)" if triton else rf"{word.partition('.')[0]}(?!\.)|%[nc]?tid"
+        if size > 1 and text and word not in used and not re.search(whole, used):
+            return f", and the file never {'reads' if triton else 'uses'} {word}"
+    return ""
 
 
 def _sizes(value: object) -> list[int]:

@@ -92,11 +92,14 @@ def _why(loop: _Loop, language: Language) -> str | None:
 def _changes(text: str, name: str) -> bool:
     """True if the text may change the variable: an assignment, an address, an argument."""
     word = rf"(?<![\w.]){re.escape(name)}\b"
-    return re.search(
-        rf"{word}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|{word}\s*(?:\+\+|--)|(?:\+\+|--)\s*{word}"
-        rf"|&\s*{word}|[(,]\s*{word}\s*[,)]",
-        text,
-    ) is not None
+    return (
+        re.search(
+            rf"{word}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|{word}\s*(?:\+\+|--)|(?:\+\+|--)\s*{word}"
+            rf"|&\s*{word}|[(,]\s*{word}\s*[,)]",
+            text,
+        )
+        is not None
+    )
 
 
 def _zero_step(loop: _Loop, name: str, shown: str) -> str | None:

@@ -33,6 +33,7 @@ from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.kernel_source import rebound_name
 from grader.checks.common.launch_words import launch_text
 from grader.checks.common.second_try import second_try
 from grader.judge import input_hypothesis
@@ -51,7 +52,7 @@ from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
-from grader.text.hints import matching_hint
+from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device, Language, Visibility
 
 _CRASHES_ALLOWED = 2
@@ -322,7 +323,7 @@ class _CaseRun:
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
         if pattern and re.search("never written|nothing was ever written", pattern):
-            pattern += self._launched_words(wrong.wrong.shape)
+            pattern += self._launched_words(wrong.wrong.shape, int((~given.unwritten).sum()))
         if pattern:
             message += f": {pattern}"
         hint = self._hint(pattern or "", wrong.output)
@@ -341,21 +342,28 @@ class _CaseRun:
         entry = self._setup.built.entry
         if pattern.startswith(NOTHING_WRITTEN) and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
+        built = self._setup.built
+        if pattern.startswith(NOTHING_WRITTEN) and built.language is Language.TRITON:
+            line = rebound_name(built.text, entry, output)
+            if line is not None:
+                words = hints("kernel_source")["rebound"]
+                return words.replace("LINE", str(line)).replace("NAME", output)
         if self._nondeterministic and pattern.startswith("every element is"):
             return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
         return matching_hint(pattern, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 
-    def _launched_words(self, shape: Sequence[int]) -> str:
+    def _launched_words(self, shape: Sequence[int], written: int) -> str:
         """Return what the first call launched, as evidence for elements that were not written."""
-        if self._setup.built.device is not Device.CPU:
+        built = self._setup.built
+        if built.device is not Device.CPU or (built.torch_allowed and not self._launched):
             return ""
         if not self._launched:
-            triton = self._setup.built.language is Language.TRITON
+            triton = built.language is Language.TRITON
             return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")
         # The last kernel writes the output, as a rule.
-        return f"; {launch_text(self._launched[-1], shape)}"
+        return f"; {launch_text(self._launched[-1], shape, written, built.text)}"
 
     def _call_once(
         self, buffers: list[Buffer], *, poison: int, first: bool = False
