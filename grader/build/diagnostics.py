@@ -61,8 +61,8 @@ _ADVICE = {
         "what the pointer points to is `const`: keep that word in the new type, as in "
         "`reinterpret_cast<const float4*>(pointer)`",
     r"cannot convert ‘(?:float|int|double) ?(?:\*|\[\d+\]).*’ to ‘(?:float|int|double)’":
-        "an array or pointer stands where one element is needed: each index has brackets of its own, "
-        "`tile[i][j]`",
+        "an array or pointer stands where one element is needed: each index has brackets of its "
+        "own, `tile[i][j]`",
     r"for array subscript|must have (?:array|pointer-to-object|arithmetic).*subscript":
         "it has too many indices: a pointer takes one, `a[i * columns + j]`, and a number none",
     r"invalid operands of types ‘[^’]*\*":
@@ -72,7 +72,7 @@ _ADVICE = {
     r"lvalue required as left operand":
         "the left side of `=` must be a variable or an element of an array",
     r"has no member named":
-        "threadIdx, blockIdx, blockDim, gridDim and dim3 have x, y and z; a float4 has x, y, z and w",
+        "threadIdx, blockIdx, blockDim, gridDim and dim3 have x, y and z, a float4 also w",
     r"no matching function for call|no instance of .*function":
         "compare the arguments with the function's parameters: number, order, type",
     r"conflicting declaration of C function|more than one instance of overloaded":
@@ -108,7 +108,7 @@ _NOTES = {
     re.compile(r"note:\s+couldn[’']t deduce template parameter [‘'](\w+)[’']"):
         r"the template argument `\1` is missing, and no parameter shows it",
     re.compile(r"note:\s+the comparison reduces to [‘']\((.*)\)[’']"): r"\1 is false",
-    re.compile(r"note:\s+candidate expects (?:at (?:least|most) )?(\d+) arguments?, (\d+) provided"):
+    re.compile(r"note:\s+candidate expects (?:at \w+ )?(\d+) arguments?, (\d+) provided"):
         r"it takes \1, not \2",
     re.compile(r"note:\s+no known conversion for argument (\d+) from [‘'](.*)[’'] to [‘'](.*)[’']"):
         r"argument \1 is ‘\2’, the parameter ‘\3’",

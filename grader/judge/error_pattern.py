@@ -580,7 +580,7 @@ def _of_every(marked: torch.Tensor, total: int, words: str) -> str:
     for period in (*_TILES, 256, 512, 1024):
         if total <= period:
             break
-        places = (marked % period).unique()
+        places = torch.unique(marked % period)
         first, last, count = int(places[0]), int(places[-1]), places.numel()
         if last - first + 1 != count or count == period or marked.numel() <= count:
             continue

@@ -109,6 +109,14 @@ def _hint(found: HostFinding, text: str) -> str:
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
     both_write = found.kind == "race" and found.write and found.other_write
+    if found.kind == "race" and "threads of one block" in found.message and found.other_line:
+        words = _FOUND["two lines"].replace("OTHER_LINE", str(found.other_line))
+        words = words.replace("OTHER_ACCESS", str(_access(found.other_write)))
+        return words.replace("ACCESS", str(_access(found.write))).replace("LINE", str(found.line))
+    if found.kind == "invalid_copy" and found.access_bytes and found.buffer_bytes:
+        times, rest = divmod(found.access_bytes, found.buffer_bytes)
+        if rest == 0 and times in (2, 4, 8):
+            return _FOUND["bytes are elements"].replace("TIMES", str(times))
     several = found.buffer_bytes != found.access_bytes
     if both_write and several and "different blocks" in found.message:
         return _FOUND["one element of all blocks"]

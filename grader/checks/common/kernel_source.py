@@ -1,6 +1,7 @@
 """What the source of a Triton file shows about an error that Triton's compiler reports.
 
-Read as text with Python's parser, never executed. It only chooses words for a failure that was seen.
+Read as text with Python's parser, never executed. It only chooses words for a failure that was
+seen.
 """
 
 from __future__ import annotations

@@ -91,6 +91,7 @@ def check_correctness(
     crashes: list[Verdict] = []
     session: Session | None = None
     visibility = Visibility.VISIBLE
+    first_calls: set[str] = set()  # cases that were the first of their process
 
     def attempt(case: Case) -> _Attempt:
         """Judge the case, in a new session if the last one has ended."""
@@ -109,6 +110,7 @@ def check_correctness(
             if not loaded.done:
                 failure = explain(loaded, setup.built, limits, Phase.LOADING)
                 return _Attempt(_result(case, failure), failure, loaded=False)
+            first_calls.add(case.name)
         run = _CaseRun(setup, session, case, data(case), on_record, limits, oracle)
         result = run.judge()
         timed_out = result.verdict is Verdict.TIME_LIMIT
@@ -140,6 +142,13 @@ def check_correctness(
                 limits = replace(whole, call_s=_TIME_SHARE_AFTER_TIMEOUT * whole.call_s)
             results.append(replace(judged, wall_s=time.monotonic() - started_s))
             advance(case.name)
+        at = _wrong_after_others(results, first_calls) if setup.built.device is Device.CPU else None
+        if at is not None:
+            _end(session, visibility, outputs)
+            session, visibility = None, Visibility.VISIBLE
+            if attempt(cases[at]).result.verdict is Verdict.ACCEPTED:
+                hint = matching_hint(_KEPT, "pattern")
+                results[at] = replace(results[at], pattern=_KEPT, hint=hint)
     finally:
         _end(session, visibility, outputs)
     tolerance = setup.assignment.tolerances[setup.built.language]
@@ -161,6 +170,28 @@ class _Attempt:
     result: CaseResult
     failure: Diagnosis | None
     loaded: bool = True
+
+
+_KEPT = "right in a process of its own, wrong after other calls"
+
+
+def _wrong_after_others(results: Sequence[CaseResult], first_calls: set[str]) -> int | None:
+    """Return which visible case failed without a known cause after other calls, None if none did.
+
+    If others are right, what is kept between calls may be the cause.
+    """
+    if not any(result.verdict is Verdict.ACCEPTED for result in results):
+        return None
+    found = [
+        at
+        for at, result in enumerate(results)
+        if result.verdict in (Verdict.WRONG_ANSWER, Verdict.RUNTIME_ERROR)
+        and result.visibility is Visibility.VISIBLE
+        and result.name not in first_calls
+        and not matching_hint(result.pattern or "", "pattern")
+    ]
+    # One that tells, as the leading case does: along an axis of one element mistakes are one.
+    return min(found, key=lambda at: (1 in results[at].sizes.values(), at), default=None)
 
 
 def _end(session: Session | None, visibility: Visibility, outputs: list[str]) -> None:
