@@ -21,7 +21,12 @@ def launch_text(record: Mapping[str, Any], shape: Sequence[int], written: int, t
     if not grid:
         return what
     if not block:
-        return f"{what} with {_count(grid, 'program')}{_unused(grid, 'program_id({})', text)}"
+        idle = record.get("idle")
+        rest = ""
+        if type(idle) is int and 0 < idle < math.prod(grid):
+            rest = f", {idle} of which store{'s' if idle == 1 else ''} nothing"
+        unused = _unused(grid, "program_id({})", text)
+        return f"{what} with {_count(grid, 'program')}{unused or rest}"
     unused = _unused(block, "threadIdx.{}", text) or _unused(grid, "blockIdx.{}", text)
     threads = [a * b for a, b in zip(grid, block, strict=True)]
     what += f" with {_count(grid, 'block')} of {_count(block, 'thread')}: "

@@ -187,14 +187,38 @@ def check_triton_memory(
     return combine([result], cases)
 
 
+def _with_row_step(
+    record: Mapping[str, Any], setup: RunSetup, cases: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Say that programs begin where no row does, if that is why one is past the end."""
+    signature = setup.assignment.signature
+    array = next((one for one in signature.arrays if one.name == record.get("tensor")), None)
+    given, sizes = record.get("program_step"), cases.get(str(record.get("case")))
+    if array is None or sizes is None or len(array.shape or ()) != 2:
+        return record
+    if not isinstance(given, (list, tuple)) or [type(one) for one in given] != [int, int]:
+        return record
+    programs, step = given
+    rows, length = signature.shape(array, sizes)
+    # As many programs as rows: each has one.
+    if programs != rows or step < 2 or length < 2 or step % length == 0:
+        return record
+    assert array.shape is not None
+    words = hints("found")["programs begin within rows"].replace("STEP", f"{step:,}")
+    words = words.replace("BUFFER", array.name).replace("SIZE", array.shape[1].text)
+    return {**record, "hint": words.replace("NUMBER", f"{length:,}")}
+
+
 def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]) -> ToolResult:
     """Run the cases in a session whose executor checks memory; return what it found."""
     started_s = time.monotonic()
     outcome = run_under_tool(setup, session, cases, setup.assignment.limits)
     result = ToolResult(tool=executor_findings.TOOL, outcome=outcome, output=session.output)
     try:
+        records = without_sizes(outcome.records, cases)
+        sizes = {case.name: case.sizes for case, _ in cases}
         findings, accesses = executor_findings.read_run(
-            without_sizes(outcome.records, cases), setup.built.file
+            [_with_row_step(record, setup, sizes) for record in records], setup.built.file
         )
     except ValueError:
         result = replace(result, tampered=_TAMPERED)
