@@ -48,8 +48,8 @@ def test_threads_that_wrote_several_elements_are_not_too_few() -> None:
     [
         ([9, 1, 1], [32, 8, 1], "int x = threadIdx.x;", "never uses threadIdx.y"),
         ([9, 4, 1], [32, 1, 1], "blockIdx.x + threadIdx.x", "never uses blockIdx.y"),
-        ([9, 1, 1], [32, 8, 1], "threadIdx.x + threadIdx.y * 32", None),
-        ([9, 1, 1], [32, 8, 1], "dim3 t = threadIdx;", None),
+        ([9, 1, 1], [32, 8, 1], "blockIdx.x + threadIdx.x + threadIdx.y * 32", None),
+        ([9, 1, 1], [32, 8, 1], "dim3 t = threadIdx, b = blockIdx;", None),
         ([1, 2, 1], None, "tl.program_id(0)", "never reads program_id(1)"),
         ([1, 2, 1], None, "tl.program_id(axis = 1)", None),
         ([1, 2, 1], None, "tl.program_id(AXIS)", None),
