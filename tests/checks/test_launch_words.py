@@ -41,6 +41,7 @@ def test_threads_that_wrote_several_elements_are_not_too_few() -> None:
     record = {"kernel": "k", "grid": [5, 1, 1], "block": [256, 1, 1]}
     assert launch_text(record, (4099,), 1280, "").endswith("too few for one each")
     assert launch_text(record, (4099,), 2048, "").endswith("they wrote 2048, several each")
+    assert launch_text(record, (4099,), 4096, "").endswith("all but the last thread's share")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,10 @@ def launch_text(record: Mapping[str, Any], shape: Sequence[int], written: int, t
     if unused:
         return what + unused
     if few and written > math.prod(threads):
-        return f"{what}, and they wrote {written}, several each"
+        missing = math.prod(shape) - written
+        rest = missing * math.prod(threads) < written + math.prod(threads)
+        share = ": all but the last thread's share" if rest else ""
+        return f"{what}, and they wrote {written}, several each{share}"
     return f"{what}, {'too few' if few else 'enough'} for one each"
 
 
