@@ -285,7 +285,7 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
             )
         tiles = -(-extent // tile)
         for back, which in ((1, "the one before it"), (2, "the second one before it")):
-            if back < tiles:
+            if back < tiles and tiles > 2:  # of two tiles, the first is there again and again
                 old = ((index // tile) == tiles - 1 - back).double()
                 yield (
                     f"the last tile of the sum over `{size}` ({extent - last} of {extent} terms) "
