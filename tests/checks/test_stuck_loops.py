@@ -72,9 +72,7 @@ def test_a_while_of_python() -> None:
 
 def test_no_solution_of_ours_has_one() -> None:
     files = [
-        path
-        for path in sorted(REPOSITORY.glob("reference/*/*"))
-        if path.suffix in (".cu", ".py")
+        path for path in sorted(REPOSITORY.glob("reference/*/*")) if path.suffix in (".cu", ".py")
     ]
     assert len(files) > 20
     for path in files:

@@ -67,7 +67,7 @@ CHECKS = frozenset({CheckName.RULES, CheckName.CORRECTNESS, CheckName.MEMORY})
 QUICK = frozenset(
     {
         "no-guard", "grid-rounded-down", "rms-sum-first-256", "tile-not-turned",
-        "misspelt", "triton-subscript",
+        "misspelt", "triton-subscript", "allocated-once",
     }
 )  # fmt: skip
 
