@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from grader.report.evidence import Diagnostic
+from grader.text.did_you_mean import did_you_mean
 
 SHOWN = 10
 _NOTE_LINES = 30  # after an error that are read for its reason
@@ -71,6 +72,8 @@ _ADVICE = {
         "the name is declared twice: choose another, or leave out the type at the second place",
     r"lvalue required as left operand":
         "the left side of `=` must be a variable or an element of an array",
+    r"request for member .* non-class type ‘[^’]*\[":
+        "an array has elements, `x[0]` to `x[3]`, and no members: `.x` belongs to a float4",
     r"has no member named":
         "threadIdx, blockIdx, blockDim, gridDim and dim3 have x, y and z, a float4 also w",
     r"no matching function for call|no instance of .*function":
@@ -116,6 +119,17 @@ _NOTES = {
 _INSTANCE = re.compile(r"In instantiation of [‘'].*\[with (?P<with>[^\]]*)\][’']:$")
 _REQUIRED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):\d+:\s+required from here$")
 _VALUE = re.compile(r"\b(\w+ = -?\d+)(?=;|$)")
+# A name without a suggestion of the compiler's, and names that CUDA C++ adds to C++.
+_UNKNOWN = re.compile(
+    r"(?:[‘'](\w{4,})[’'] (?:was not declared in this scope|does not name a type)"
+    r"|identifier \"(\w{4,})\" is undefined)$"
+)
+_CUDA_WORDS = (
+    "__shared__", "__global__", "__device__", "__constant__", "__syncthreads", "__syncwarp",
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "atomicAdd", "rsqrtf", "sqrtf", "expf", "fmaxf",
+    "fminf", "make_float4", "cudaMalloc", "cudaMemcpy", "cudaMemset", "cudaFree", "cudaMallocHost",
+    "cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost", "cudaDeviceSynchronize",
+)  # fmt: skip
 # A function of the CUDA headers, as nvcc names it in an error.
 _INTERNAL = re.compile(r"_ZN\d+_INTERNAL_\w+?_cu_[0-9a-f]{8}\d+(\w+?)E[\d?]*")
 
@@ -239,4 +253,6 @@ def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
         return f"assignment of read-only location: `{match['name']}` is `const`", at
     text = _OWN_NAME.sub("", _SHARED_TYPE.sub(r"‘\g<is>’", text))
     text = _INTERNAL.sub(r"\1", text)
+    if match := _UNKNOWN.search(text):
+        text += did_you_mean(match[1] or match[2], _CUDA_WORDS)
     return _FLAG.sub("", _WARNING_FLAG.sub("", text)), at

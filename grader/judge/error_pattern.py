@@ -96,9 +96,23 @@ def _never_written(given: PatternInput) -> str | None:
     count, total = int(unwritten.sum()), wrong.numel()
     if count == total:
         return NOTHING_WRITTEN
+    if diagonal := _only_diagonals(~unwritten):
+        return f"{diagonal} is written, other elements are never written"
     if int(wrong.sum()) == count:
         return f"{_place(wrong)}: never written"
     return f"{count} of the wrong elements were never written"
+
+
+def _only_diagonals(written: torch.Tensor) -> str:
+    """Recognise tiles of which only the diagonal is written: row and column have one index."""
+    if written.dim() != 2 or min(written.shape) < 2 or written.numel() > 2**20:
+        return ""
+    row, column = torch.meshgrid(*map(torch.arange, written.shape), indexing="ij")
+    for side in (*_TILES, 256, 512, 1024):
+        diagonal = (row - column) % side == 0
+        if int(diagonal.sum()) >= _LEAST and bool((written == diagonal).all()):
+            return f"only the diagonal of each {side}×{side} tile"
+    return ""
 
 
 _TILES = (4, 8, 16, 32, 64, 128)
@@ -475,6 +489,8 @@ def _misplaced(given: PatternInput) -> str | None:
 
 def _other_inputs(given: PatternInput) -> str | None:
     found = given.other_inputs()
+    if found and found.endswith((" times 2", " divided by 2")):
+        return _row_scale(given) or found  # a root can have the same factor by chance
     place = _place(given.comparison.wrong)
     if found and found.startswith(WHERE_WRONG) and place.startswith("only"):
         return f"{place}: there {found.removeprefix(WHERE_WRONG)}"

@@ -23,6 +23,7 @@ from grader.judge.oracle import CaseData, Oracle
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
 _MOST_ELEMENTS = 2**16  # of an output, and 16 times as many of the inputs: bounds the time
 _TILES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_SHORT = 128  # terms: one of them is larger than what rounding to float16 changes
 _MOST_DOUBLED = 12  # tiles: more leave the range of float16
 _USUAL_SCALARS = (1e-5, 1e-6, 1e-8, 1e-3)
 
@@ -80,19 +81,33 @@ def explain(
                 closest = apart, sentence
     if closest is not None or partly is not None:
         return closest[1] if closest is not None else partly
-    if not any(_summed(signature, comparison.output)):
+    summed = next(_summed(signature, comparison.output), None)
+    if summed is None:
         return None
+    name, axis, _ = summed
+    extent = data.inputs[name].shape[axis]
     floats = {name: value for name, value in data.inputs.items() if value.is_floating_point()}
-    return _short_sum(comparison, outcome({name: value.abs() for name, value in floats.items()}))
+    return _short_sum(
+        comparison, outcome({name: value.abs() for name, value in floats.items()}), extent
+    )
 
 
-def _short_sum(comparison: Comparison, magnitude: torch.Tensor) -> str | None:
+def _short_sum(comparison: Comparison, magnitude: torch.Tensor, extent: int) -> str | None:
     """Recognise errors that only a sum in a short type makes: they follow the terms, not the sum.
 
-    `magnitude` is the result for inputs without their signs, as large as all terms together.
+    The sum has `extent` terms. `magnitude` is the result for inputs without their signs, as large as all terms together.
     """
     error = (comparison.actual.double() - comparison.expected.double()).abs()
     usable = magnitude > 0
+    if comparison.actual.dtype is torch.float16 and bool(usable.all()) and extent <= _SHORT:
+        # More than the result's own rounding, less than any term of such a sum.
+        over = error > 2**-10 * comparison.expected.double().abs() + 2**-24
+        if int(over.sum()) >= _LEAST and float((error / magnitude).max()) < 2**-9:
+            return (
+                "the errors are small beside the terms, at most "
+                f"2^{round(math.log2(float((error / magnitude).max())))} of all of them: products "
+                "or the sum is kept in float16"
+            )
     # Without cancellation the errors are relative to the result, which another pattern says.
     cancels = usable & (magnitude > 8 * comparison.expected.double().abs())
     if 2 * int(cancels.sum()) < cancels.numel() or not bool(usable.any()):

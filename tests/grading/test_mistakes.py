@@ -1,8 +1,8 @@
 """Realistic mistakes of students: the sentence that leads to the fix comes first.
 
-`mistakes/mistakes.toml` changes the right kernels in `mistakes/base/`, or a solution of `reference/`
-(a base with a folder), as students do, and pins for each what the first lines of the terminal must
-say, before the table of checks. To see what a student reads:
+`mistakes/mistakes.toml` changes the right kernels in `mistakes/base/`, or a solution in
+`reference/` (a base with a folder), as students do, and pins for each what the first lines of the
+terminal must say, before the table of checks. To see what a student reads:
 
     python tests/grading/test_mistakes.py grid-rounded-down
 

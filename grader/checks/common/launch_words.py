@@ -10,11 +10,19 @@ from typing import Any
 from grader.checks.common.crash import text_of
 
 
-def launch_text(record: Mapping[str, Any], shape: Sequence[int], written: int, text: str) -> str:
+def launch_text(
+    record: Mapping[str, Any],
+    shape: Sequence[int],
+    written: int,
+    text: str,
+    *,
+    only_first: int = 0,
+) -> str:
     """Return "`silu_kernel` ran with 2 blocks of 256 threads: 512 for 300 elements, enough …".
 
-    `shape` is that of the output, of which `written` elements were written; `text` is the source.
-    A Triton program has no threads to count.
+    `shape` is that of the output, of which `written` elements were written: the first `only_first`
+    rows (of a vector, elements), if that is not 0. `text` is the source. A Triton program has no
+    threads to count.
     """
     grid, block = _sizes(record.get("grid")), _sizes(record.get("block"))
     what = f"`{text_of(record, 'kernel')}` ran"
@@ -26,7 +34,8 @@ def launch_text(record: Mapping[str, Any], shape: Sequence[int], written: int, t
         if type(idle) is int and 0 < idle < math.prod(grid):
             rest = f", {idle} of which store{'s' if idle == 1 else ''} nothing"
         unused = _unused(grid, "program_id({})", text)
-        return f"{what} with {_count(grid, 'program')}{unused or rest}"
+        overlap = _overlap(only_first, [(grid[0], _width(only_first - grid[0] + 1))])
+        return f"{what} with {_count(grid, 'program')}{unused or overlap or rest}"
     unused = _unused(block, "threadIdx.{}", text) or _unused(grid, "blockIdx.{}", text)
     threads = [a * b for a, b in zip(grid, block, strict=True)]
     what += f" with {_count(grid, 'block')} of {_count(block, 'thread')}: "
@@ -38,12 +47,45 @@ def launch_text(record: Mapping[str, Any], shape: Sequence[int], written: int, t
         what += f"{math.prod(threads)} for {_count([math.prod(shape)], 'element')}"
     if unused:
         return what + unused
+    sides = [(grid[0], block[0]), (grid[0], block[1]), (grid[1], block[1])]
+    if overlap := _overlap(only_first, sides) or _spans(only_first, grid[0], block[0]):
+        return what + overlap
     if few and written > math.prod(threads):
+        each, over = divmod(written, math.prod(threads))
+        if over == 0 and only_first:
+            return f"{what}, and they wrote {written}, {each} for each"
         missing = math.prod(shape) - written
-        rest = missing * math.prod(threads) < written + math.prod(threads)
-        share = ": all but the last thread's share" if rest else ""
+        last = missing * math.prod(threads) < written + math.prod(threads)
+        share = ": all but the last thread's share" if last else ""
         return f"{what}, and they wrote {written}, several each{share}"
     return f"{what}, {'too few' if few else 'enough'} for one each"
+
+
+def _overlap(rows: int, sides: Sequence[tuple[int, int]]) -> str:
+    """Recognise an index that adds a block's number instead of its place."""
+    for blocks, width in sides:
+        if blocks > 1 and width > 1 and rows == blocks + width - 1:
+            return (
+                f", and {rows} = {blocks} + {width} - 1 were reached, as if the block's number "
+                "were not multiplied by its size"
+            )
+    return ""
+
+
+def _width(rows: int) -> int:
+    """Return the number if it can be the width of a Triton program, else 0."""
+    return rows if rows >= 4 and rows & (rows - 1) == 0 else 0
+
+
+def _spans(elements: int, blocks: int, threads: int) -> str:
+    """Recognise blocks of several elements a thread that begin as if it had one."""
+    each, over = divmod(elements - (blocks - 1) * threads, threads)
+    if blocks < 4 or over or each not in (2, 4, 8) or elements % (blocks * threads) == 0:
+        return ""
+    return (
+        f", and {elements} were reached, as if each block began {threads} elements after the one "
+        f"before and wrote {each * threads}"
+    )
 
 
 def _unused(sizes: Sequence[int], name: str, text: str) -> str:

@@ -83,9 +83,13 @@ def _why(loop: _Loop, language: Language) -> str | None:
         *others, last = (f"`{name}`" for name in names)
         what = f"{', '.join(others)} or {last}" if others else last
         return f"no round of the loop `{shown}` changes {what}"
-    if len(changed) > 1 or language is Language.TRITON:
+    if len(changed) > 1:
         return None
     (name,) = changed
+    if same := _same_again(loop, name, shown):
+        return same
+    if language is Language.TRITON:
+        return None
     return _zero_step(loop, name, shown) or _only_inside(loop, name, shown)
 
 
@@ -100,6 +104,26 @@ def _changes(text: str, name: str) -> bool:
         )
         is not None
     )
+
+
+def _same_again(loop: _Loop, name: str, shown: str) -> str | None:
+    """Recognise rounds that set the variable to what the round before has set it to."""
+    text = f"{loop.step};{loop.body};"
+    word = rf"(?<![\w.]){re.escape(name)}"
+    own = re.compile(rf"{word}\s*=\s*{word}\s*(?:\+\+|--)")
+    if (found := own.search(text)) and not _changes(own.sub("", text), name):
+        return f"the loop `{shown}` leaves `{name}` as it is: `{' '.join(found[0].split())}`"
+    sets = re.compile(rf"{word}\s*=(?!=)\s*([^;\n,]+)")
+    values = sets.findall(text)
+    if len(values) != 1 or _changes(sets.sub("", text), name):
+        return None
+    value = values[0].strip().rstrip(")")
+    names = _NAME.findall(value)
+    if re.search(r"[(\[*?]|\+\+|--", value) or name in names:
+        return None
+    if any(_changes(text.replace(values[0], ""), other) for other in names):
+        return None
+    return f"each round of the loop `{shown}` sets `{name}` to `{value}` again"
 
 
 def _zero_step(loop: _Loop, name: str, shown: str) -> str | None:

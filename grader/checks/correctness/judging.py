@@ -357,7 +357,7 @@ class _CaseRun:
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
         if pattern and re.search("never written|nothing was ever written", pattern):
-            pattern += self._launched_words(wrong.wrong.shape, int((~given.unwritten).sum()))
+            pattern += self._launched_words(given.unwritten)
         if pattern:
             message += f": {pattern}"
         hint = self._hint(pattern or "", wrong.output)
@@ -388,7 +388,7 @@ class _CaseRun:
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 
-    def _launched_words(self, shape: Sequence[int], written: int) -> str:
+    def _launched_words(self, unwritten: torch.Tensor) -> str:
         """Return what the first call launched, as evidence for elements that were not written."""
         built = self._setup.built
         if built.device is not Device.CPU or (built.torch_allowed and not self._launched):
@@ -397,7 +397,14 @@ class _CaseRun:
             triton = built.language is Language.TRITON
             return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")
         # The last kernel writes the output, as a rule.
-        return f"; {launch_text(self._launched[-1], shape, written, built.text)}"
+        written = int((~unwritten).sum())
+        rows = ~unwritten.reshape(unwritten.shape[0], -1)
+        first = int(rows.all(1).sum())
+        only_first = first if bool(rows[:first].all()) and not bool(rows[first:].any()) else 0
+        launched = launch_text(
+            self._launched[-1], unwritten.shape, written, built.text, only_first=only_first
+        )
+        return f"; {launched}"
 
     def _call_once(
         self, buffers: list[Buffer], *, poison: int, first: bool = False
