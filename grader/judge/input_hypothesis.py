@@ -247,7 +247,7 @@ def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
                 f"the result is that of `{name}` with {word} 0 in the place of every {word}",
                 {name: first},
             )
-        for tile in _TILES:
+        for tile in (*_TILES, 2048, 4096, 8192):
             if tile < extent:
                 yield (
                     f"the result is that of `{name}` with its first {tile} {word}s in the place of "
@@ -307,6 +307,11 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
                     f"is left out, and {which} is there twice",
                     (index < last).double() + old,
                 )
+        if tiles >= 3:
+            yield (
+                f"the sum over `{size}` has only every second tile of {tile}",
+                (index // tile % 2 == 0).double(),
+            )
         if 3 <= tiles <= _MOST_DOUBLED:
             yield (
                 f"the sum over `{size}` so far is doubled with each tile of {tile}",

@@ -21,8 +21,8 @@ def launch_text(
     """Return "`silu_kernel` ran with 2 blocks of 256 threads: 512 for 300 elements, enough …".
 
     `shape` is that of the output, of which `written` elements were written: the first `only_first`
-    rows (of a vector, elements), if that is not 0. `text` is the source. A Triton program has no
-    threads to count.
+    rows or columns (of a vector, elements), if that is not 0. `text` is the source. A Triton
+    program has no threads to count.
     """
     grid, block = _sizes(record.get("grid")), _sizes(record.get("block"))
     what = f"`{text_of(record, 'kernel')}` ran"
@@ -35,7 +35,8 @@ def launch_text(
             rest = f", {idle} of which store{'s' if idle == 1 else ''} nothing"
         unused = _unused(grid, "program_id({})", text)
         overlap = _overlap(only_first, [(grid[0], _width(only_first - grid[0] + 1))])
-        return f"{what} with {_count(grid, 'program')}{unused or overlap or rest}"
+        each = _one_each(only_first, grid, shape)
+        return f"{what} with {_count(grid, 'program')}{unused or overlap or each or rest}"
     unused = _unused(block, "threadIdx.{}", text) or _unused(grid, "blockIdx.{}", text)
     threads = [a * b for a, b in zip(grid, block, strict=True)]
     what += f" with {_count(grid, 'block')} of {_count(block, 'thread')}: "
@@ -50,7 +51,10 @@ def launch_text(
     sides = [(grid[0], block[0]), (grid[0], block[1]), (grid[1], block[1])]
     if overlap := _overlap(only_first, sides) or _spans(only_first, grid[0], block[0]):
         return what + overlap
-    if few and written > math.prod(threads):
+    if each := _one_each(only_first, grid, shape):
+        return what + each
+    rows_lack_threads = len(shape) == 2 and 1 < threads[1] < shape[0]
+    if few and written > math.prod(threads) and not rows_lack_threads:
         each, over = divmod(written, math.prod(threads))
         if over == 0 and only_first:
             return f"{what}, and they wrote {written}, {each} for each"
@@ -69,6 +73,13 @@ def _overlap(rows: int, sides: Sequence[tuple[int, int]]) -> str:
                 f", and {rows} = {blocks} + {width} - 1 were reached, as if the block's number "
                 "were not multiplied by its size"
             )
+    return ""
+
+
+def _one_each(rows: int, grid: Sequence[int], shape: Sequence[int]) -> str:
+    """Recognise a launch with a block for each row, but not for all of them."""
+    if len(shape) == 2 and 1 < rows == math.prod(grid):
+        return f", and the first {rows} were reached, one for each"
     return ""
 
 

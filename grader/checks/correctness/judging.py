@@ -53,7 +53,7 @@ from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
-from grader.vocabulary import Device, Language, Visibility
+from grader.vocabulary import Device, Language, Memory, Visibility
 
 _CRASHES_ALLOWED = 2
 _TIME_SHARE_AFTER_TIMEOUT = 0.25
@@ -394,15 +394,20 @@ class _CaseRun:
         if built.device is not Device.CPU or (built.torch_allowed and not self._launched):
             return ""
         if not self._launched:
+            arrays = self._setup.assignment.signature.arrays
+            if any(array.memory is Memory.HOST for array in arrays):
+                return "; no copy and no kernel wrote to it"
             triton = built.language is Language.TRITON
             return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")
         # The last kernel writes the output, as a rule.
         written = int((~unwritten).sum())
         rows = ~unwritten.reshape(unwritten.shape[0], -1)
-        first = int(rows.all(1).sum())
-        only_first = first if bool(rows[:first].all()) and not bool(rows[first:].any()) else 0
         launched = launch_text(
-            self._launched[-1], unwritten.shape, written, built.text, only_first=only_first
+            self._launched[-1],
+            unwritten.shape,
+            written,
+            built.text,
+            only_first=_only_first(rows) or _only_first(rows.t()),
         )
         return f"; {launched}"
 
@@ -481,6 +486,12 @@ class _CaseRun:
         return input_hypothesis.explain(
             self._oracle, signature, self._case, self._data, wrong, tolerance
         )
+
+
+def _only_first(rows: torch.Tensor) -> int:
+    """Return how many rows are marked, if they are the first ones and nothing else is; else 0."""
+    first = int(rows.all(1).sum())
+    return first if bool(rows[:first].all()) and not bool(rows[first:].any()) else 0
 
 
 def _within_fraction(comparison: Comparison) -> str:
