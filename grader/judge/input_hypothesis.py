@@ -95,7 +95,8 @@ def explain(
 def _short_sum(comparison: Comparison, magnitude: torch.Tensor, extent: int) -> str | None:
     """Recognise errors that only a sum in a short type makes: they follow the terms, not the sum.
 
-    The sum has `extent` terms. `magnitude` is the result for inputs without their signs, as large as all terms together.
+    The sum has `extent` terms. `magnitude` is the result for inputs without their signs, as large
+    as all terms together.
     """
     error = (comparison.actual.double() - comparison.expected.double()).abs()
     usable = magnitude > 0

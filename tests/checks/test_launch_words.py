@@ -45,6 +45,25 @@ def test_threads_that_wrote_several_elements_are_not_too_few() -> None:
 
 
 @pytest.mark.parametrize(
+    ("grid", "block", "shape", "only_first", "ends"),
+    [
+        ([16, 1, 1], [32, 8, 1], (127, 509), 23, "number were not multiplied by its size"),
+        ([5, 1, 1], [256, 1, 1], (4099,), 2048, "after the one before and wrote 1024"),
+        ([5, 1, 1], [256, 1, 1], (5105,), 3840, "they wrote 3840, 3 for each"),
+        ([2, 1, 1], [64, 1, 1], (3, 1025), 2, "the first 2 were reached, one for each"),
+        ([8, 1, 1], None, (31, 31), 11, "number were not multiplied by its size"),
+        ([8, 1, 1], None, (31, 31), 10, "8 programs"),
+    ],
+)
+def test_how_the_blocks_of_a_launch_lie(
+    grid: list[int], block: list[int] | None, shape: tuple[int, ...], only_first: int, ends: str
+) -> None:
+    written = only_first * shape[1] if len(shape) == 2 else only_first
+    record = {"kernel": "k", "grid": grid, "block": block}
+    assert launch_text(record, shape, written, "", only_first=only_first).endswith(ends)
+
+
+@pytest.mark.parametrize(
     ("grid", "block", "text", "unused"),
     [
         ([9, 1, 1], [32, 8, 1], "int x = threadIdx.x;", "never uses threadIdx.y"),

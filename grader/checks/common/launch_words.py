@@ -35,8 +35,8 @@ def launch_text(
             rest = f", {idle} of which store{'s' if idle == 1 else ''} nothing"
         unused = _unused(grid, "program_id({})", text)
         overlap = _overlap(only_first, [(grid[0], _width(only_first - grid[0] + 1))])
-        each = _one_each(only_first, grid, shape)
-        return f"{what} with {_count(grid, 'program')}{unused or overlap or each or rest}"
+        single = _one_each(only_first, grid, shape)
+        return f"{what} with {_count(grid, 'program')}{unused or overlap or single or rest}"
     unused = _unused(block, "threadIdx.{}", text) or _unused(grid, "blockIdx.{}", text)
     threads = [a * b for a, b in zip(grid, block, strict=True)]
     what += f" with {_count(grid, 'block')} of {_count(block, 'thread')}: "
@@ -51,8 +51,8 @@ def launch_text(
     sides = [(grid[0], block[0]), (grid[0], block[1]), (grid[1], block[1])]
     if overlap := _overlap(only_first, sides) or _spans(only_first, grid[0], block[0]):
         return what + overlap
-    if each := _one_each(only_first, grid, shape):
-        return what + each
+    if single := _one_each(only_first, grid, shape):
+        return what + single
     rows_lack_threads = len(shape) == 2 and 1 < threads[1] < shape[0]
     if few and written > math.prod(threads) and not rows_lack_threads:
         each, over = divmod(written, math.prod(threads))
