@@ -8,8 +8,10 @@ out. It is a hint, never part of a verdict.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -81,6 +83,8 @@ def explain(
                 closest = apart, sentence
     if closest is not None or partly is not None:
         return closest[1] if closest is not None else partly
+    if exchanged := _exchanged_sizes(oracle, signature, case, data, comparison):
+        return exchanged
     summed = next(_summed(signature, comparison.output), None)
     if summed is None:
         return None
@@ -90,6 +94,33 @@ def explain(
     return _short_sum(
         comparison, outcome({name: value.abs() for name, value in floats.items()}), extent
     )
+
+
+def _exchanged_sizes(
+    oracle: Oracle, signature: Signature, case: Case, data: CaseData, comparison: Comparison
+) -> str | None:
+    """Recognise two sizes that are exchanged: the same memory, seen as another matrix.
+
+    Possible where every array has both sizes or none, so that none gets another length.
+    """
+    whole = {name: size for name, size in case.sizes.items() if isinstance(size, int)}
+    for one, other in itertools.combinations(whole, 2):
+        extents = [{extent.text for extent in array.shape or ()} for array in signature.arrays]
+        if whole[one] == whole[other] or any(len({one, other} & used) == 1 for used in extents):
+            continue
+        if not any({one, other} <= used for used in extents):
+            continue
+        swapped = replace(case, sizes={**case.sizes, one: whole[other], other: whole[one]})
+        inputs = {
+            array.name: data.inputs[array.name].reshape(signature.shape(array, swapped.sizes))
+            for array in signature.arrays
+            if array.name in data.inputs
+        }
+        seen = oracle.expected(swapped, oracle.arguments(swapped, inputs))[comparison.output]
+        flat = Tolerance(atol=0.0, rtol=2**-10)
+        if bool(accepts(comparison.actual.flatten(), seen.flatten(), flat).all()):
+            return f"the result is that with `{one}` and `{other}` exchanged"
+    return None
 
 
 def _short_sum(comparison: Comparison, magnitude: torch.Tensor, extent: int) -> str | None:
