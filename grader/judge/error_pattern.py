@@ -491,10 +491,11 @@ def _other_inputs(given: PatternInput) -> str | None:
     found = given.other_inputs()
     if found and found.endswith((" times 2", " divided by 2")):
         return _row_scale(given) or found  # a root can have the same factor by chance
+    if found is None or not found.startswith(WHERE_WRONG):
+        return found
     place = _place(given.comparison.wrong)
-    if found and found.startswith(WHERE_WRONG) and place.startswith("only"):
-        return f"{place}: there {found.removeprefix(WHERE_WRONG)}"
-    return found
+    there = found.removeprefix(WHERE_WRONG)
+    return f"{place}: there {there}" if place.startswith("only") else found
 
 
 def _row_factor(given: PatternInput) -> str | None:
@@ -596,7 +597,8 @@ def _of_every(marked: torch.Tensor, total: int, words: str) -> str:
     for period in (*_TILES, 256, 512, 1024):
         if total <= period:
             break
-        places = torch.unique(marked % period)
+        # Sorting a million elements takes long.
+        places = torch.bincount(marked % period, minlength=period).nonzero().flatten()
         first, last, count = int(places[0]), int(places[-1]), places.numel()
         if last - first + 1 != count or count == period or marked.numel() <= count:
             continue

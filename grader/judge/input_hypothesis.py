@@ -19,7 +19,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
-from grader.judge.compare import Comparison, accepts
+from grader.judge.compare import Comparison, accepts, accepts_all
 from grader.judge.oracle import CaseData, Oracle
 
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
@@ -59,7 +59,8 @@ def explain(
     expected, wrong = comparison.expected, comparison.wrong
     partly: str | None = None
     # Zeros, or any one number, agree with too much.
-    varied = len(set(comparison.actual[wrong][:_MOST_ELEMENTS].tolist())) >= _LEAST // 2
+    bad = comparison.actual[wrong]
+    varied = len(set(bad.tolist())) >= _LEAST // 2
     some = varied and not bool(wrong.all())
 
     def outcome(changed: Mapping[str, Any]) -> torch.Tensor:
@@ -70,9 +71,8 @@ def explain(
         other = outcome(changed)
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
-        agreeing = accepts(comparison.actual, other, loose)
-        agrees = bool(agreeing.all())
-        if some and not agrees and partly is None and bool(agreeing[wrong].all()):
+        agrees = accepts_all(comparison.actual, other, loose)
+        if some and not agrees and partly is None and accepts_all(bad, other[wrong], loose):
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
