@@ -25,6 +25,7 @@ from grader.judge.oracle import CaseData, Oracle
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
 _MOST_ELEMENTS = 2**16  # of an output, and 16 times as many of the inputs: bounds the time
 _TILES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_LEAST_TILE = 8  # terms of a tile in a loop that loads tiles
 _SHORT = 128  # terms: one of them is larger than what rounding to float16 changes
 _MOST_DOUBLED = 12  # tiles: more leave the range of float16
 _USUAL_SCALARS = (1e-5, 1e-6, 1e-8, 1e-3)
@@ -330,7 +331,7 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
                 f"the sum over `{size}` lacks its last {extent - end} of {extent} terms",
                 (index < end).double(),
             )
-        tiles = -(-extent // tile)
+        tiles = -(-extent // tile) if tile >= _LEAST_TILE else 1
         for back, which in ((1, "the one before it"), (2, "the second one before it")):
             if back < tiles and tiles > 2:  # of two tiles, the first is there again and again
                 old = ((index // tile) == tiles - 1 - back).double()
