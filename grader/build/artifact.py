@@ -16,11 +16,11 @@ from grader.vocabulary import Device, Language
 class Built:
     """Something that a worker can run: a shared library, or a Python file.
 
-    If `launched`, the entry is a kernel and the worker launches it.
-    `flags` are notes for staff about its text; with `torch_allowed` host code may compute
-    outputs. `launch_limits` are settings of the emulation's runtime that say what the course's GPU
-    can launch, `assembled` is what ptxas says of the file's kernels, None without nvcc. `compiled`
-    holds the kernels that its workers on a GPU have compiled so far.
+    If `launched`, the entry is a kernel and the worker launches it. `text` is the submitted source,
+    "" where nobody reads it. `flags` are notes for staff about it; with `torch_allowed` host code
+    may compute outputs. `launch_limits` are settings of the emulation's runtime that say what the
+    course's GPU can launch, `assembled` is what ptxas says of the file's kernels, None without
+    nvcc. `compiled` holds the kernels that its workers on a GPU have compiled so far.
     """
 
     language: Language
@@ -30,6 +30,7 @@ class Built:
     entry: str
     launched: bool = False
     evidence: BuildEvidence
+    text: str = field(default="", repr=False)
     flags: tuple[str, ...] = ()
     torch_allowed: bool = False
     launch_limits: str = ""

@@ -7,15 +7,19 @@ compiler's exit code decides whether a build failed.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
 
 from grader.report.evidence import Diagnostic
+from grader.text.did_you_mean import did_you_mean
 
 SHOWN = 10
+_NOTE_LINES = 30  # after an error that are read for its reason
+_MOST_VALUES = 6  # of a template's arguments
 _REWRITTEN = "::grader::"  # in every line that the emulation's rewriter changed
 
 _MISSING_HEADER = r"No such file or directory|cannot open source file|could not open source"
@@ -30,6 +34,8 @@ _ADVICE = {
         "a function of the standard library that the host has only: write the operation yourself",
     r"calling a __host__ function.* from a __(?:global|device)__ function":
         "a kernel can call `__device__` functions only: write it before the return type",
+    r"calling a __device__ function.* from a __host__ function":
+        "if kernels call this function, write `__device__` before its return type",
     r"kernel launch from __device__ or __global__ functions":
         "only host code can launch a kernel: launch it from the entry, after this kernel",
     r"a host function call cannot be configured":
@@ -48,6 +54,30 @@ _ADVICE = {
         "an unsigned number is never below 0: declare it `int`",
     r"to binary [‘']operator<<|expected an expression.*>>>|no operator \"<<\"":
         "a launch has three brackets on each side: `kernel<<<blocks, threads>>>(arguments)`",
+    r"static assertion failed":
+        "this `static_assert` does not hold for the sizes that are used: choose sizes that fit it",
+    r"template argument `":
+        "write it where the function is called: `name<value>(arguments)`",
+    r"casts away qualifiers|invalid conversion from ‘const |cast away const":
+        "what the pointer points to is `const`: keep that word in the new type, as in "
+        "`reinterpret_cast<const float4*>(pointer)`",
+    r"cannot convert ‘(?:float|int|double) ?(?:\*|\[\d+\]).*’ to ‘(?:float|int|double)’":
+        "an array or pointer stands where one element is needed: each index has brackets of its "
+        "own, `tile[i][j]`",
+    r"for array subscript|must have (?:array|pointer-to-object|arithmetic).*subscript":
+        "it has too many indices: a pointer takes one, `a[i * columns + j]`, and a number none",
+    r"invalid operands of types ‘[^’]*\*":
+        "a pointer stands where a value is needed: index it, `a[i]`",
+    r"redeclaration of|redefinition of|conflicting declaration ‘|has already been declared":
+        "the name is declared twice: choose another, or leave out the type at the second place",
+    r"lvalue required as left operand":
+        "the left side of `=` must be a variable or an element of an array",
+    r"request for member .* non-class type ‘[^’]*\[":
+        "an array has elements, `x[0]` to `x[3]`, and no members: `.x` belongs to a float4",
+    r"has no member named":
+        "threadIdx, blockIdx, blockDim, gridDim and dim3 have x, y and z, a float4 also w",
+    r"no matching function for call|no instance of .*function":
+        "compare the arguments with the function's parameters: number, order, type",
     r"conflicting declaration of C function|more than one instance of overloaded":
         "name and parameters must match the header that the file includes",
     r"assignment of read-only location|must be a modifiable lvalue":
@@ -75,6 +105,33 @@ _WARNING_FLAG = re.compile(r"\s*\[-(?:W[\w=+-]+|fpermissive)\]$")
 _SHARED_TYPE = re.compile(r"[‘']grader_type_\w+(?P<by>&?)[’'] \{aka [‘'](?P<is>[^’']*)[’']\}")
 _OWN_NAME = re.compile(r"\bgrader_type_(?=\w)")
 _READ_ONLY = re.compile(r"assignment of read-only location [‘']\*\((?P<name>\w+) \+.*[’']$")
+
+# Notes of g++ on an error, in words for the error's own sentence.
+_NOTES = {
+    re.compile(r"note:\s+couldn[’']t deduce template parameter [‘'](\w+)[’']"):
+        r"the template argument `\1` is missing, and no parameter shows it",
+    re.compile(r"note:\s+the comparison reduces to [‘']\((.*)\)[’']"): r"\1 is false",
+    re.compile(r"note:\s+candidate expects (?:at \w+ )?(\d+) arguments?, (\d+) provided"):
+        r"it takes \1, not \2",
+    re.compile(r"note:\s+no known conversion for argument (\d+) from [‘'](.*)[’'] to [‘'](.*)[’']"):
+        r"argument \1 is ‘\2’, the parameter ‘\3’",
+}  # fmt: skip
+_INSTANCE = re.compile(r"In instantiation of [‘'].*\[with (?P<with>[^\]]*)\][’']:$")
+_REQUIRED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):\d+:\s+required from here$")
+_VALUE = re.compile(r"\b(\w+ = -?\d+)(?=;|$)")
+# A name without a suggestion of the compiler's, and names that CUDA C++ adds to C++.
+_UNKNOWN = re.compile(
+    r"(?:[‘'](\w{4,})[’'] (?:was not declared in this scope|does not name a type)"
+    r"|identifier \"(\w{4,})\" is undefined)$"
+)
+_CUDA_WORDS = (
+    "__shared__", "__global__", "__device__", "__constant__", "__syncthreads", "__syncwarp",
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "atomicAdd", "rsqrtf", "sqrtf", "expf", "fmaxf",
+    "fminf", "make_float4", "cudaMalloc", "cudaMemcpy", "cudaMemset", "cudaFree", "cudaMallocHost",
+    "cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost", "cudaDeviceSynchronize",
+)  # fmt: skip
+# A function of the CUDA headers, as nvcc names it in an error.
+_INTERNAL = re.compile(r"_ZN\d+_INTERNAL_\w+?_cu_[0-9a-f]{8}\d+(\w+?)E[\d?]*")
 
 _GCC = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):(?:(?P<column>\d{1,9}):)?\s+"
@@ -121,14 +178,20 @@ def advice(message: str) -> str:
 
 def _messages(output: str, student_file: str, source: str) -> Iterator[Diagnostic]:
     seen: set[tuple[int | None, str]] = set()
-    for line in output.splitlines():
+    lines = output.splitlines()
+    instance, required = "", None
+    for number, line in enumerate(lines):
         if _INFORMATION.match(line):
             continue
+        if match := _INSTANCE.search(line):
+            instance, required = match["with"], None
+        elif (match := _REQUIRED.match(line)) and _is_file(match["file"], student_file):
+            required = int(match["line"])
         match = _GCC.match(line) or _EDG.match(line) or _TOOL.match(line)
         if match is None or not match["text"] or "grader::" in match["text"]:
             continue  # a line about the emulation's own types repeats the one before it
         groups = match.groupdict()
-        in_students_file = PurePath(groups["file"]).name == PurePath(student_file).name
+        in_students_file = _is_file(groups["file"], student_file)
         at = int(groups["line"]) if in_students_file and groups.get("line") else None
         text, at = _plain(groups["text"].strip(), at, source)
         if (at, text) in seen:
@@ -137,8 +200,41 @@ def _messages(output: str, student_file: str, source: str) -> Iterator[Diagnosti
         severity: Literal["error", "warning"] = (
             "warning" if groups["kind"] == "warning" else "error"
         )
+        if severity == "error" and at is not None:
+            text += _why(text, lines[number + 1 :], instance, required)
         column = int(groups["column"]) if at and groups.get("column") else None
         yield Diagnostic(file=student_file, line=at, column=column, severity=severity, message=text)
+
+
+def _is_file(name: str, student_file: str) -> bool:
+    return PurePath(name).name == PurePath(student_file).name
+
+
+def _why(text: str, after: Sequence[str], instance: str, required: int | None) -> str:
+    """Return what g++'s notes say about an error, "" if they say nothing that helps.
+
+    `after` are the lines behind the error. A failed assertion of a template depends on the values
+    that its user chose: `instance` are the arguments, `required` the line that uses it.
+    """
+    notes = itertools.takewhile(lambda line: not _GCC.match(line), after[:_NOTE_LINES])
+    said = next(
+        (
+            found.expand(words)
+            for line in notes
+            for one, words in _NOTES.items()
+            if (found := one.search(line))
+        ),
+        "",
+    )
+    if not text.startswith("static assertion failed"):
+        return f": {said}" if said else ""
+    values = _VALUE.findall(instance)[:_MOST_VALUES]
+    parts = [said] if said else []
+    if values:
+        parts.append(f"for {', '.join(values)}")
+    if required is not None:
+        parts.append(f"as line {required} uses it")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
@@ -156,4 +252,7 @@ def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
     if match := _READ_ONLY.match(text):
         return f"assignment of read-only location: `{match['name']}` is `const`", at
     text = _OWN_NAME.sub("", _SHARED_TYPE.sub(r"‘\g<is>’", text))
+    text = _INTERNAL.sub(r"\1", text)
+    if match := _UNKNOWN.search(text):
+        text += did_you_mean(match[1] or match[2], _CUDA_WORDS)
     return _FLAG.sub("", _WARNING_FLAG.sub("", text)), at

@@ -316,6 +316,7 @@ def _compile(
         entry=signature.entry,
         launched=signature.launch is not None,
         evidence=compiled.evidence,
+        text=source.text,
     )
 
 

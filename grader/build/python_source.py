@@ -52,6 +52,7 @@ def build_python(
         entry=signature.entry,
         launched=signature.launch is not None,
         evidence=_evidence(tuple(_foreign_call(source.path, call) for call in found["foreign"])),
+        text=source.text,
         flags=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
     )
 

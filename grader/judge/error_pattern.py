@@ -16,6 +16,7 @@ import torch
 from grader.assignment.tolerance import Tolerance
 from grader.judge import formula_hypothesis, misplaced, row_scale
 from grader.judge.compare import Comparison, accepts, accepts_all, allowed
+from grader.judge.input_hypothesis import WHERE_WRONG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +96,23 @@ def _never_written(given: PatternInput) -> str | None:
     count, total = int(unwritten.sum()), wrong.numel()
     if count == total:
         return NOTHING_WRITTEN
+    if diagonal := _only_diagonals(~unwritten):
+        return f"{diagonal} is written, other elements are never written"
     if int(wrong.sum()) == count:
         return f"{_place(wrong)}: never written"
     return f"{count} of the wrong elements were never written"
+
+
+def _only_diagonals(written: torch.Tensor) -> str:
+    """Recognise tiles of which only the diagonal is written: row and column have one index."""
+    if written.dim() != 2 or min(written.shape) < 2 or written.numel() > 2**20:
+        return ""
+    row, column = torch.meshgrid(*map(torch.arange, written.shape), indexing="ij")
+    for side in (*_TILES, 256, 512, 1024):
+        diagonal = (row - column) % side == 0
+        if int(diagonal.sum()) >= _LEAST and bool((written == diagonal).all()):
+            return f"only the diagonal of each {side}×{side} tile"
+    return ""
 
 
 _TILES = (4, 8, 16, 32, 64, 128)
@@ -478,7 +493,14 @@ def _misplaced(given: PatternInput) -> str | None:
 
 
 def _other_inputs(given: PatternInput) -> str | None:
-    return given.other_inputs()
+    found = given.other_inputs()
+    if found and found.endswith((" times 2", " divided by 2")):
+        return _row_scale(given) or found  # a root can have the same factor by chance
+    if found is None or not found.startswith(WHERE_WRONG):
+        return found
+    place = _place(given.comparison.wrong)
+    there = found.removeprefix(WHERE_WRONG)
+    return f"{place}: there {there}" if place.startswith("only") else found
 
 
 def _row_factor(given: PatternInput) -> str | None:
@@ -529,6 +551,8 @@ def _place(wrong: torch.Tensor) -> str:
     alternation = _alternation(wrong)
     if alternation:
         return alternation.rstrip(",")
+    if regular := _of_every(flat.nonzero().flatten(), total, "elements"):
+        return regular
     contiguous = last - first + 1 == count
     if contiguous and last == total - 1:
         return "only the last element" if count == 1 else f"only the last {count} elements"
@@ -568,7 +592,31 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
         return f"only {word} {int(marked[0])}"
     if contiguous:
         return f"only {words} {int(marked[0])} to {int(marked[-1])}"
+    if regular := _of_every(marked, total, words):
+        return regular
     return f"only {count} {words}, the first of them {int(marked[0])}"
+
+
+def _of_every(marked: torch.Tensor, total: int, words: str) -> str:
+    """Name what is marked in each group of a fixed length: "only the last 8 of every 32 rows"."""
+    for period in (*_TILES, 256, 512, 1024):
+        if total <= period:
+            break
+        # Sorting a million elements takes long.
+        places = torch.bincount(marked % period, minlength=period).nonzero().flatten()
+        first, last, count = int(places[0]), int(places[-1]), places.numel()
+        if last - first + 1 != count or count == period or marked.numel() <= count:
+            continue
+        index = torch.arange(total) % period
+        if int(((index >= first) & (index <= last)).sum()) != marked.numel():
+            continue
+        if last == period - 1 or first == 0:
+            which = "last" if first else "first"
+            return f"only the {which} {f'{count} ' if count > 1 else ''}of every {period} {words}"
+        if count == 1:
+            return f"only number {first} (from 0) of every {period} {words}"
+        return f"only numbers {first} to {last} (from 0) of every {period} {words}"
+    return ""
 
 
 _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (

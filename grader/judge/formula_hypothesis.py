@@ -52,6 +52,7 @@ def same_formula(
 def _formulas(x: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield formulas in words, and their values."""
     yield "max(x, 0)", x.clamp_min(0)
+    yield "max(x, 0.01 x)", torch.maximum(x, 0.01 * x)
     yield "|x|", x.abs()
     yield "-x", -x
     yield "x * x", x * x

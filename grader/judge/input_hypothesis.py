@@ -8,8 +8,10 @@ out. It is a hint, never part of a verdict.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -23,7 +25,13 @@ from grader.judge.oracle import CaseData, Oracle
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
 _MOST_ELEMENTS = 2**16  # of an output, and 16 times as many of the inputs: bounds the time
 _TILES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_LEAST_TILE = 8  # terms of a tile in a loop that loads tiles
+_SHORT = 128  # terms: one of them is larger than what rounding to float16 changes
+_MOST_DOUBLED = 12  # tiles: more leave the range of float16
 _USUAL_SCALARS = (1e-5, 1e-6, 1e-8, 1e-3)
+
+# Begins a sentence that holds for the wrong elements only.
+WHERE_WRONG = "where it is wrong, "
 
 # A sentence, and the arguments of the oracle that it stands for.
 Hypothesis = tuple[str, Mapping[str, Any]]
@@ -49,7 +57,12 @@ def explain(
     loose = Tolerance(atol=4 * tolerance.atol, rtol=4 * tolerance.rtol, exact=tolerance.exact)
     scalars = {argument.name for argument in signature.scalars}
     closest: tuple[float, str] | None = None
-    expected = comparison.expected
+    expected, wrong = comparison.expected, comparison.wrong
+    partly: str | None = None
+    # Zeros, or any one number, agree with too much.
+    bad = comparison.actual[wrong]
+    varied = len(set(bad.tolist())) >= _LEAST // 2
+    some = varied and not bool(wrong.all())
 
     def outcome(changed: Mapping[str, Any]) -> torch.Tensor:
         arguments = {**oracle.arguments(case, data.inputs), **changed}
@@ -61,6 +74,8 @@ def explain(
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
         agrees = accepts_all(comparison.actual, other, loose)
+        if some and not agrees and partly is None and accepts_all(bad, other[wrong], loose):
+            partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
             if not changed.keys() <= scalars:
@@ -68,21 +83,65 @@ def explain(
             apart = float((comparison.actual.double() - other).abs().max())
             if closest is None or apart < closest[0] / 2:
                 closest = apart, sentence
-    if closest is not None:
-        return closest[1]
-    if not any(_summed(signature, comparison.output)):
+    if closest is not None or partly is not None:
+        return closest[1] if closest is not None else partly
+    if exchanged := _exchanged_sizes(oracle, signature, case, data, comparison):
+        return exchanged
+    summed = next(_summed(signature, comparison.output), None)
+    if summed is None:
         return None
+    name, axis, _ = summed
+    extent = data.inputs[name].shape[axis]
     floats = {name: value for name, value in inputs.items() if value.is_floating_point()}
-    return _short_sum(comparison, outcome({name: value.abs() for name, value in floats.items()}))
+    return _short_sum(
+        comparison, outcome({name: value.abs() for name, value in floats.items()}), extent
+    )
 
 
-def _short_sum(comparison: Comparison, magnitude: torch.Tensor) -> str | None:
+def _exchanged_sizes(
+    oracle: Oracle, signature: Signature, case: Case, data: CaseData, comparison: Comparison
+) -> str | None:
+    """Recognise two sizes that are exchanged: the same memory, seen as another matrix.
+
+    Possible where every array has both sizes or none, so that none gets another length.
+    """
+    whole = {name: size for name, size in case.sizes.items() if isinstance(size, int)}
+    for one, other in itertools.combinations(whole, 2):
+        extents = [{extent.text for extent in array.shape or ()} for array in signature.arrays]
+        if whole[one] == whole[other] or any(len({one, other} & used) == 1 for used in extents):
+            continue
+        if not any({one, other} <= used for used in extents):
+            continue
+        swapped = replace(case, sizes={**case.sizes, one: whole[other], other: whole[one]})
+        inputs = {
+            array.name: data.inputs[array.name].reshape(signature.shape(array, swapped.sizes))
+            for array in signature.arrays
+            if array.name in data.inputs
+        }
+        seen = oracle.expected(swapped, oracle.arguments(swapped, inputs))[comparison.output]
+        flat = Tolerance(atol=0.0, rtol=2**-10)
+        if bool(accepts(comparison.actual.flatten(), seen.flatten(), flat).all()):
+            return f"the result is that with `{one}` and `{other}` exchanged"
+    return None
+
+
+def _short_sum(comparison: Comparison, magnitude: torch.Tensor, extent: int) -> str | None:
     """Recognise errors that only a sum in a short type makes: they follow the terms, not the sum.
 
-    `magnitude` is the result for inputs without their signs, as large as all terms together.
+    The sum has `extent` terms. `magnitude` is the result for inputs without their signs, as large
+    as all terms together.
     """
     error = (comparison.actual.double() - comparison.expected.double()).abs()
     usable = magnitude > 0
+    if comparison.actual.dtype is torch.float16 and bool(usable.all()) and extent <= _SHORT:
+        # More than the result's own rounding, less than any term of such a sum.
+        over = error > 2**-10 * comparison.expected.double().abs() + 2**-24
+        if int(over.sum()) >= _LEAST and float((error / magnitude).max()) < 2**-9:
+            return (
+                "the errors are small beside the terms, at most "
+                f"2^{round(math.log2(float((error / magnitude).max())))} of all of them: products "
+                "or the sum is kept in float16"
+            )
     # Without cancellation the errors are relative to the result, which another pattern says.
     cancels = usable & (magnitude > 8 * comparison.expected.double().abs())
     if 2 * int(cancels.sum()) < cancels.numel() or not bool(usable.any()):
@@ -149,6 +208,9 @@ def _other_values(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
     yield f"the result is that of the square of `{name}`", {name: value * value}
     yield f"the result is that of `{name}` times 2", {name: value * 2}
     yield f"the result is that of `{name}` divided by 2", {name: value / 2}
+    yield f"the result is that of `{name}` + 1", {name: value + 1}
+    if bool((value != 0).all()):
+        yield f"the result is that of 1 / `{name}`", {name: 1 / value}
     whole = value.trunc()
     if bool(torch.isfinite(whole).all()):
         yield f"the result is that of `{name}` cut to whole numbers", {name: whole}
@@ -219,7 +281,7 @@ def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
                 f"the result is that of `{name}` with {word} 0 in the place of every {word}",
                 {name: first},
             )
-        for tile in _TILES:
+        for tile in (*_TILES, 2048, 4096, 8192):
             if tile < extent:
                 yield (
                     f"the result is that of `{name}` with its first {tile} {word}s in the place of "
@@ -269,6 +331,25 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
             yield (
                 f"the sum over `{size}` lacks its last {extent - end} of {extent} terms",
                 (index < end).double(),
+            )
+        tiles = -(-extent // tile) if tile >= _LEAST_TILE else 1
+        for back, which in ((1, "the one before it"), (2, "the second one before it")):
+            if back < tiles and tiles > 2:  # of two tiles, the first is there again and again
+                old = ((index // tile) == tiles - 1 - back).double()
+                yield (
+                    f"the last tile of the sum over `{size}` ({extent - last} of {extent} terms) "
+                    f"is left out, and {which} is there twice",
+                    (index < last).double() + old,
+                )
+        if tiles >= 3:
+            yield (
+                f"the sum over `{size}` has only every second tile of {tile}",
+                (index // tile % 2 == 0).double(),
+            )
+        if 3 <= tiles <= _MOST_DOUBLED:
+            yield (
+                f"the sum over `{size}` so far is doubled with each tile of {tile}",
+                2.0 ** (tiles - 1 - index // tile),
             )
         if tile < extent:
             yield (

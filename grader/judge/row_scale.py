@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-_TILES = (32, 64, 128, 256, 512, 1024, 2048, 4096)
+_TILES = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 _BLOCKS = (32, 64, 128, 256, 512, 1024)  # threads of a block
 _MOST_TIMES = 16
 _CLOSE = 3e-4  # relative; sums are in float32
@@ -128,9 +128,17 @@ def _mistakes(
                 f"the sum is divided by {what}, not by the length of the row ({length})",
                 ratio(whole * length / number),
             )
-        if number not in (0, 1):
+        if number not in (0, 1, length):
             words = f"the sum is divided by {number} as well as by the length of the row"
             yield words, ratio(whole / number)
+    for part in (4, 2, 8):
+        if length // part > 1:
+            yield (
+                f"the sum is divided by {length // part}, the number of groups of {part}, not by "
+                f"the length of the row ({length})",
+                ratio(whole * length / (length // part)),
+            )
+    yield "the sum is divided by the length of the row twice", ratio(whole / length)
     yield "the sum is cut to a whole number", ratio(whole.trunc())
     yield "the mean is cut to a whole number", ratio((whole / length).trunc() * length)
     yield "the root of the mean square is missing", mean.rsqrt()

@@ -219,7 +219,9 @@ class Session:
     @property
     def output(self) -> str:
         """The submission's output so far, or since `forget_output`."""
-        return self._program.output.text(self._output_from)
+        text = self._program.output.text(self._output_from)
+        # The folder that the file runs in means nothing to the student: warnings name it.
+        return text.replace(f"{self._folder}/", "")
 
     @property
     def has_other_processes(self) -> bool:

@@ -302,7 +302,8 @@ class Executor:
             return self._not_executed(message, None)
         self._left_s -= time.thread_time() - began_s
         if self._repeats.total() <= _MOST_GRIDS_TOLD:
-            worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z])
+            idle = self._memory.programs_without_a_store
+            worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z], idle=idle)
         known["launches"] += 1
         known["programs"] += x * y * z
         known["operations"] += operations

@@ -169,6 +169,40 @@ def test_the_messages_of_gcc() -> None:
     assert (warning.line, warning.severity) == (6, "warning")
 
 
+# What g++ prints around an error in a template, and in a call of one.
+TEMPLATE = """\
+v4.cu: In instantiation of ‘void kernel(const float*) [with int BM = 96; bool WIDE = true]’:
+v4.cu:209:33:   required from here
+v4.cu:122:27: error: static assertion failed: whole warps
+  122 |     static_assert(BM % 64 == 0, "whole warps");
+v4.cu:122:27: note: the comparison reduces to ‘(32 == 0)’
+v4.cu:87:14: error: no matching function for call to ‘load4(const float*&)’
+v4.cu:47:17: note:   template argument deduction/substitution failed:
+v4.cu:87:14: note:   couldn’t deduce template parameter ‘WIDE’
+v4.cu:90:14: error: too few arguments to function ‘void other(int)’
+"""
+
+
+def test_the_notes_of_gcc_say_why() -> None:
+    failed, call, other = diagnostics.parse(TEMPLATE, "v4.cu")
+    assert failed.message == (
+        "static assertion failed: whole warps (32 == 0 is false, for BM = 96, as line 209 uses it)"
+    )
+    assert call.message.endswith(
+        "the template argument `WIDE` is missing, and no parameter shows it"
+    )
+    assert "name<value>(arguments)" in diagnostics.advice(call.message)
+    assert other.message == "too few arguments to function ‘void other(int)’"
+
+
+def test_a_function_of_nvccs_headers_has_its_plain_name() -> None:
+    name = "_ZN44_INTERNAL_1e25e576_13_trampoline_cu_ff77f26d15__shfl_xor_syncE1?1?1?1?"
+    message = f'calling a __device__ function("{name}") from a __host__ function("sum")'
+    (found,) = diagnostics.parse(f"silu.cu(7): error: {message} is not allowed", "silu.cu")
+    assert 'calling a __device__ function("__shfl_xor_sync") from a' in found.message
+    assert "write `__device__` before" in diagnostics.advice(found.message)
+
+
 def test_too_much_shared_memory_names_the_array_and_its_line() -> None:
     text = "\n__global__ void k()\n{\n    __shared__ float tile[128][128];\n}\n"
     message = (

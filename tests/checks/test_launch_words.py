@@ -25,15 +25,64 @@ from grader.checks.common.launch_words import launch_text
 def test_threads_and_elements(
     grid: list[int], block: list[int], shape: tuple[int, ...], words: str
 ) -> None:
-    text = launch_text({"kernel": "k", "grid": grid, "block": block}, shape)
+    text = launch_text({"kernel": "k", "grid": grid, "block": block}, shape, 0, "")
     assert text.startswith(f"`k` ran with {words}")
     assert text.endswith("for one each")
 
 
 def test_programs_have_no_threads() -> None:
-    assert launch_text({"kernel": "k", "grid": [3, 2, 1]}, (9,)) == "`k` ran with 3×2 programs"
+    record = {"kernel": "k", "grid": [3, 2, 1]}
+    assert launch_text(record, (9,), 0, "") == "`k` ran with 3×2 programs"
+    idle = {**record, "idle": 2}
+    assert launch_text(idle, (9,), 0, "") == "`k` ran with 3×2 programs, 2 of which store nothing"
+
+
+def test_threads_that_wrote_several_elements_are_not_too_few() -> None:
+    record = {"kernel": "k", "grid": [5, 1, 1], "block": [256, 1, 1]}
+    assert launch_text(record, (4099,), 1280, "").endswith("too few for one each")
+    assert launch_text(record, (4099,), 2048, "").endswith("they wrote 2048, several each")
+    assert launch_text(record, (4099,), 4096, "").endswith("all but the last thread's share")
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "shape", "only_first", "ends"),
+    [
+        ([16, 1, 1], [32, 8, 1], (127, 509), 23, "number were not multiplied by its size"),
+        ([5, 1, 1], [256, 1, 1], (4099,), 2048, "after the one before and wrote 1024"),
+        ([5, 1, 1], [256, 1, 1], (5105,), 3840, "they wrote 3840, 3 for each"),
+        ([2, 1, 1], [64, 1, 1], (3, 1025), 2, "the first 2 were reached, one for each"),
+        ([8, 1, 1], None, (31, 31), 11, "number were not multiplied by its size"),
+        ([8, 1, 1], None, (31, 31), 10, "8 programs"),
+    ],
+)
+def test_how_the_blocks_of_a_launch_lie(
+    grid: list[int], block: list[int] | None, shape: tuple[int, ...], only_first: int, ends: str
+) -> None:
+    written = only_first * shape[1] if len(shape) == 2 else only_first
+    record = {"kernel": "k", "grid": grid, "block": block}
+    assert launch_text(record, shape, written, "", only_first=only_first).endswith(ends)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "text", "unused"),
+    [
+        ([9, 1, 1], [32, 8, 1], "int x = threadIdx.x;", "never uses threadIdx.y"),
+        ([9, 4, 1], [32, 1, 1], "blockIdx.x + threadIdx.x", "never uses blockIdx.y"),
+        ([9, 1, 1], [32, 8, 1], "blockIdx.x + threadIdx.x + threadIdx.y * 32", None),
+        ([9, 1, 1], [32, 8, 1], "dim3 t = threadIdx, b = blockIdx;", None),
+        ([1, 2, 1], None, "tl.program_id(0)", "never reads program_id(1)"),
+        ([1, 2, 1], None, "tl.program_id(axis = 1)", None),
+        ([1, 2, 1], None, "tl.program_id(AXIS)", None),
+    ],
+)
+def test_an_axis_of_the_launch_that_the_file_does_not_use(
+    grid: list[int], block: list[int] | None, text: str, unused: str | None
+) -> None:
+    record = {"kernel": "k", "grid": grid, "block": block}
+    words = launch_text(record, (900,), 0, text)
+    assert words.endswith(unused) if unused else "never" not in words
 
 
 @pytest.mark.parametrize("grid", [None, "2", [2], [2, 1], [0, 1, 1], [2.0, 1, 1], [2, 1, True]])
 def test_a_forged_record_says_nothing(grid: object) -> None:
-    assert launch_text({"kernel": "k", "grid": grid, "block": [1, 1, 1]}, (9,)) == "`k` ran"
+    assert launch_text({"kernel": "k", "grid": grid, "block": [1, 1, 1]}, (9,), 0, "") == "`k` ran"

@@ -1,8 +1,8 @@
 """Realistic mistakes of students: the sentence that leads to the fix comes first.
 
-`mistakes/mistakes.toml` changes the right kernels in `mistakes/base/` as students do, and pins for
-each what the first lines of the terminal must say, before the table of checks. To see what a
-student reads:
+`mistakes/mistakes.toml` changes the right kernels in `mistakes/base/`, or a solution in
+`reference/` (a base with a folder), as students do, and pins for each what the first lines of the
+terminal must say, before the table of checks. To see what a student reads:
 
     python tests/grading/test_mistakes.py grid-rounded-down
 
@@ -67,7 +67,7 @@ CHECKS = frozenset({CheckName.RULES, CheckName.CORRECTNESS, CheckName.MEMORY})
 QUICK = frozenset(
     {
         "no-guard", "grid-rounded-down", "rms-sum-first-256", "tile-not-turned",
-        "misspelt", "triton-subscript",
+        "misspelt", "triton-subscript", "allocated-once",
     }
 )  # fmt: skip
 
@@ -75,11 +75,12 @@ QUICK = frozenset(
 def submission(name: str) -> tuple[str, Submission]:
     """Return the assignment's name and the base with the mistake's changes."""
     base = MISTAKES[name]["base"]
-    text = (FOLDER / "base" / base).read_text("utf-8")
+    folder = REPOSITORY / "reference" if "/" in base else FOLDER / "base"
+    text = (folder / base).read_text("utf-8")
     for old, new in MISTAKES[name]["changes"]:
         assert old in text, f"{base} has no {old!r}"
         text = text.replace(old, new)
-    assignment, file = HANDED_IN[base].split("/")
+    assignment, file = HANDED_IN.get(base, base).split("/")
     return assignment, Submission(source=FOLDER, files={file: SourceFile(path=file, text=text)})
 
 
@@ -136,7 +137,8 @@ def test_there_are_mistakes_of_every_class_and_language() -> None:
     assert len(MISTAKES) >= 120
     classes = Counter(mistake["class"] for mistake in MISTAKES.values())
     assert min(classes[one] for one in ("bounds", "tail", "race", "index", "numbers", "host")) >= 10
-    assert {HANDED_IN[mistake["base"]].split("/")[0] for mistake in MISTAKES.values()} == {
+    bases = {mistake["base"] for mistake in MISTAKES.values()}
+    assert {HANDED_IN.get(base, base).split("/")[0] for base in bases} == {
         folder.parent.name for folder in REPOSITORY.glob("assignments/*/assignment.toml")
     }
     assert all(mistake["leads"] for mistake in MISTAKES.values())

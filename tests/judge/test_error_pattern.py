@@ -101,6 +101,25 @@ def test_a_table(change: Callable[[Values], Values], sentence: str) -> None:
     assert str(pattern(change(wanted).contiguous(), wanted)).startswith(sentence)
 
 
+def test_a_regular_place_in_each_group() -> None:
+    wanted = expected(N)
+    groups = torch.arange(N) % 32
+    assert pattern(wanted + (groups > 27), wanted) == "only the last 4 of every 32 elements"
+    assert pattern(wanted + (groups < 4), wanted) == "only the first 4 of every 32 elements"
+    table = expected(64, 12)
+    rows = (torch.arange(64) % 32 > 23)[:, None]
+    assert pattern(table + rows, table) == "only the last 8 of every 32 rows"
+
+
+def test_only_diagonals_are_written() -> None:
+    wanted = expected(40, 36)
+    row, column = torch.arange(40)[:, None], torch.arange(36)[None, :]
+    left_out = (row - column) % 16 != 0
+    actual = torch.where(left_out, -1.5, wanted)
+    found = pattern(actual, wanted, unwritten=4 * left_out.int())
+    assert str(found).startswith("only the diagonal of each 16×16 tile is written")
+
+
 def test_the_input_as_it_is() -> None:
     source, wanted = expected(N), expected(N) * expected(N)
     assert pattern(source, wanted, source=source) == "the wrong elements equal the input `x`"

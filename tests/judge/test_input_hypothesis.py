@@ -73,6 +73,23 @@ NORM = {"rows": 5, "cols": 33, "epsilon": 0.1}
         (lambda a, b: a[:, 8:] @ b[8:], "the sum over `k` lacks its first 8 of 40 terms"),
         (lambda a, b: a[:, ::16] @ b[::16], "only the first term of each tile of 16"),
         (lambda a, b: 3 * a[:, :16] @ b[:16], "are added again for each tile"),
+        (
+            lambda a, b: a[:, :16] @ b[:16] + 2 * (a[:, 16:32] @ b[16:32]),
+            "(8 of 40 terms) is left out, and the one before it is there twice",
+        ),
+        (
+            lambda a, b: a[:, :16] @ b[:16] + a[:, 32:] @ b[32:],
+            "has only every second tile of 16",
+        ),
+        (
+            lambda a, b: 4 * a[:, :16] @ b[:16] + 2 * a[:, 16:32] @ b[16:32] + a[:, 32:] @ b[32:],
+            "so far is doubled with each tile of 16",
+        ),
+        (lambda a, b: a @ (b + 1), "`b` + 1"),
+        (
+            lambda a, b: torch.cat([a[:9] @ b, a[9:, :32] @ b[:32]]),
+            "where it is wrong, the sum over `k` lacks its last 8 of 40 terms",
+        ),
         (lambda a, b: a[:, COLUMN % 16] @ b, "`a` with its first 16 columns in the place of"),
         (lambda a, b: a @ b[:1].expand(40, 24), "`b` with row 0 in the place of every row"),
         (lambda a, b: a[:, COLUMN % 10] @ b, None),
@@ -143,3 +160,9 @@ def test_an_elementwise_function(kernel: Callable[..., Values], said: str | None
 
 def silu(x: Values) -> Values:
     return x * torch.sigmoid(x)
+
+
+def test_two_sizes_that_are_exchanged() -> None:
+    sizes: dict[str, int | float] = {"rows": 12, "cols": 20}
+    found = sentence("transpose", sizes, lambda x: x.reshape(20, 12).t().reshape(20, 12))
+    assert found == "the result is that with `rows` and `cols` exchanged"

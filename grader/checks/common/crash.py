@@ -16,6 +16,7 @@ from typing import Any
 
 from grader.build.artifact import Built
 from grader.checks.common.source_lines import locator
+from grader.checks.common.stuck_loops import stuck_loop
 from grader.judge.outcome import Outcome
 from grader.text.hints import hints
 from grader.vocabulary import Device, Language
@@ -78,8 +79,7 @@ def signal_name(number: int) -> str:
 
 def source_place(record: dict[str, Any], built: Built) -> str:
     """Return "silu.cu:12" for a record's line or instruction, "" if it is not known."""
-    line = record.get("line")
-    if type(line) is int and 0 < line < _MOST_LINES:
+    if line := record_line(record):
         return f"{built.file}:{line}"
     offset = record.get("pc")
     if type(offset) is not int or not 0 <= offset < 2**63 or built.language is not Language.CUDA:
@@ -88,6 +88,12 @@ def source_place(record: dict[str, Any], built: Built) -> str:
     if place is None or PurePath(place.file).name != PurePath(built.file).name or not place.line:
         return ""
     return f"{built.file}:{place.line}"
+
+
+def record_line(record: Mapping[str, Any]) -> int | None:
+    """Return the line of a worker's record, None if it has none."""
+    line = record.get("line")
+    return line if type(line) is int and 0 < line < _MOST_LINES else None
 
 
 def _from_record(record: dict[str, Any], built: Built) -> Crash:
@@ -151,7 +157,8 @@ def _from_output(output: str, built: Built) -> Crash | None:
 def sampled_place(outcome: Outcome, built: Built) -> str:
     """Return where a call was that exceeded its time limit: "; it was in the kernel k (silu.cu:7)".
 
-    Returns "" if nothing is known. Functions of a library have no place in the student's file.
+    The loop is named if the source proves that it cannot end (`stuck_loops`). Returns "" if nothing
+    is known. Functions of a library have no place in the student's file.
     """
     samples = [one for one in outcome.records if one.get("record") == "place"][:_MOST_SAMPLES]
     kernel = next((name for one in samples if (name := text_of(one, "kernel"))), "")
@@ -160,9 +167,17 @@ def sampled_place(outcome: Outcome, built: Built) -> str:
         frames = _PYTHON_FRAME.finditer(outcome.stack)
         own = next((f for f in frames if PurePath(f["file"]).name == built.path.name), None)
         place = f"{built.file}:{own['line']}" if own else ""
+    why = ""
+    if stuck := stuck_loop(built.text, built.language, _line_of(place)):
+        place, why = f"{built.file}:{stuck.line}", f": {stuck.why}"
     if kernel:
-        return f"; it was in the kernel {kernel}" + (f" ({place})" if place else "")
-    return f"; it was at {place}" if place else ""
+        return f"; it was in the kernel {kernel}" + (f" ({place})" if place else "") + why
+    return f"; it was at {place}{why}" if place else ""
+
+
+def _line_of(place: str) -> int | None:
+    line = place.rpartition(":")[2]
+    return int(line) if line.isdigit() else None
 
 
 def _first_place(samples: list[dict[str, Any]], built: Built) -> str:

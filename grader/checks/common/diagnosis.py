@@ -17,10 +17,13 @@ from grader.checks.common.crash import (
     Crash,
     explain_crash,
     last_record,
+    record_line,
     sampled_place,
     source_place,
     text_of,
 )
+from grader.checks.common.kernel_source import source_hint
+from grader.checks.common.stuck_loops import stuck_loop
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
@@ -31,6 +34,10 @@ IDLE_HINT = "look for a sleep, a lock that is never released, or a read that wai
 LOOP_HINT = (
     "look for a loop whose rounds do not change what its condition tests, or that runs far longer "
     "than the sizes require"
+)
+STUCK_HINT = (
+    "each round must bring the condition nearer to its end, whatever else it does: check the step, "
+    "as in `i += step`"
 )
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
@@ -104,7 +111,9 @@ def explain(
     waited = outcome.ended is not None and outcome.ended.waited
     exceeded = exceeded_limit(outcome.status, subject, limits, limit_s, waited=waited)
     if exceeded is not None and exceeded.verdict is Verdict.TIME_LIMIT:
-        return replace(exceeded, message=exceeded.message + sampled_place(outcome, built))
+        place = sampled_place(outcome, built)
+        hint = STUCK_HINT if "the loop `" in place else exceeded.hint
+        return replace(exceeded, message=exceeded.message + place, hint=hint)
     return exceeded or _process_end(outcome, built, phase, subject)
 
 
@@ -232,12 +241,14 @@ def _no_gpu(reason: str, built: Built) -> Diagnosis:
 def _not_executed(record: dict[str, Any], built: Built, limits: Limits, subject: str) -> Diagnosis:
     """Explain where the executor gave up: at what it cannot run, or in a loop without end."""
     place = _place_of(record, built)
-    endless = {"endless": _at(place), "repeated": f": {text_of(record, 'message')}"}
+    stuck = stuck_loop(built.text, built.language, record_line(record))
+    at = f" ({built.file}:{stuck.line}): {stuck.why}" if stuck else _at(place)
+    endless = {"endless": at, "repeated": f": {text_of(record, 'message')}"}
     if (where := endless.get(str(record.get("reason")))) is not None:
         return Diagnosis(
             Verdict.TIME_LIMIT,
             f"{subject} did not end within {limits.call_s:g} s{where}",
-            hint=LOOP_HINT,
+            hint=STUCK_HINT if stuck else LOOP_HINT,
         )
     return Diagnosis(
         Verdict.NOT_MEASURED,
@@ -265,7 +276,9 @@ def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str)
             hint=_EXIT_HINT,
         )
     compiling = kind in _COMPILE_ERRORS or (phase is Phase.LOADING and kind in _IMPORT_ERRORS)
-    hint = python_hint(text, gpu=built.device is Device.CUDA)
+    hint = source_hint(text, built.text, record_line(record)) or python_hint(
+        text, gpu=built.device is Device.CUDA
+    )
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put all code into it, and import installed packages"
     if kind in _COMPILE_ERRORS and text:

@@ -109,10 +109,36 @@ def _hint(found: HostFinding, text: str) -> str:
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
     both_write = found.kind == "race" and found.write and found.other_write
+    if found.kind == "race" and "threads of one block" in found.message and found.other_line:
+        between = _barrier_between(text, found.other_line, found.line)
+        words = _FOUND["two lines, other side" if between else "two lines"]
+        words = words.replace("OTHER_LINE", str(found.other_line))
+        words = words.replace("OTHER_ACCESS", str(_access(found.other_write)))
+        return words.replace("ACCESS", str(_access(found.write))).replace("LINE", str(found.line))
+    if found.kind == "invalid_copy" and found.access_bytes and found.buffer_bytes:
+        times, rest = divmod(found.access_bytes, found.buffer_bytes)
+        pointer = re.search(r"sizeof\(?\s*(\w+)", _line(text, found.line))
+        types = ("float", "double", "int", "char", "long", "unsigned", "half", "__half")
+        if found.access_bytes == 8 and pointer and pointer[1] not in types:
+            return _FOUND["size of a pointer"].replace("NAME", pointer[1])
+        own = re.search(rf"[aA]lloc\w*\([^;]*&\s*{re.escape(found.buffer or '?')}\b", text)
+        if rest == 0 and times in (2, 4, 8) and own:
+            return _FOUND["bytes are elements"].replace("TIMES", str(times))
     several = found.buffer_bytes != found.access_bytes
     if both_write and several and "different blocks" in found.message:
         return _FOUND["one element of all blocks"]
     return _HINTS.get(found.message) or hint(found.kind)
+
+
+def _line(text: str, line: int | None) -> str:
+    return text.split("\n")[line - 1] if line and line <= text.count("\n") + 1 else ""
+
+
+def _barrier_between(text: str, first: int, last: int | None) -> bool:
+    """True if a barrier stands between two lines of one function."""
+    between = text.split("\n")[first : (last or first) - 1]
+    ends = any(line.startswith("}") for line in between)
+    return not ends and any("__syncthreads" in line for line in between)
 
 
 def _beyond(found: HostFinding, text: str) -> str:
@@ -120,6 +146,8 @@ def _beyond(found: HostFinding, text: str) -> str:
     element, elements = found.element or 0, found.elements or 0
     if found.within_element:
         wide = (found.access_bytes or 0) > _WIDEST_SCALAR
+        if wide and (found.offset or 0) >= (found.buffer_bytes or 0):
+            return _FOUND["a vector access past the end"]
         return _FOUND["a vector access crosses the end" if wide else "too few bytes"]
     line = found.line or 0
     lines = dict(enumerate(text.splitlines()[:line], start=1))

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.checks.common.crash import text_of
 
 
-def launch_text(record: Mapping[str, Any], shape: Sequence[int]) -> str:
+def launch_text(
+    record: Mapping[str, Any],
+    shape: Sequence[int],
+    written: int,
+    text: str,
+    *,
+    only_first: int = 0,
+) -> str:
     """Return "`silu_kernel` ran with 2 blocks of 256 threads: 512 for 300 elements, enough …".
 
-    `shape` is that of the output. A Triton program has no threads to count.
+    `shape` is that of the output, of which `written` elements were written: the first `only_first`
+    rows or columns (of a vector, elements), if that is not 0. `text` is the source. A Triton
+    program has no threads to count.
     """
     grid, block = _sizes(record.get("grid")), _sizes(record.get("block"))
     what = f"`{text_of(record, 'kernel')}` ran"
     if not grid:
         return what
     if not block:
-        return f"{what} with {_count(grid, 'program')}"
+        idle = record.get("idle")
+        rest = ""
+        if type(idle) is int and 0 < idle < math.prod(grid):
+            rest = f", {idle} of which store{'s' if idle == 1 else ''} nothing"
+        unused = _unused(grid, "program_id({})", text)
+        overlap = _overlap(only_first, [(grid[0], _width(only_first - grid[0] + 1))])
+        single = _one_each(only_first, grid, shape)
+        return f"{what} with {_count(grid, 'program')}{unused or overlap or single or rest}"
+    unused = _unused(block, "threadIdx.{}", text) or _unused(grid, "blockIdx.{}", text)
     threads = [a * b for a, b in zip(grid, block, strict=True)]
     what += f" with {_count(grid, 'block')} of {_count(block, 'thread')}: "
     if len(shape) == 2 and threads[1] > 1:
@@ -28,7 +46,72 @@ def launch_text(record: Mapping[str, Any], shape: Sequence[int]) -> str:
     else:
         few = math.prod(threads) < math.prod(shape)
         what += f"{math.prod(threads)} for {_count([math.prod(shape)], 'element')}"
+    if unused:
+        return what + unused
+    sides = [(grid[0], block[0]), (grid[0], block[1]), (grid[1], block[1])]
+    if overlap := _overlap(only_first, sides) or _spans(only_first, grid[0], block[0]):
+        return what + overlap
+    if single := _one_each(only_first, grid, shape):
+        return what + single
+    rows_lack_threads = len(shape) == 2 and 1 < threads[1] < shape[0]
+    if few and written > math.prod(threads) and not rows_lack_threads:
+        each, over = divmod(written, math.prod(threads))
+        if over == 0 and only_first:
+            return f"{what}, and they wrote {written}, {each} for each"
+        missing = math.prod(shape) - written
+        last = missing * math.prod(threads) < written + math.prod(threads)
+        share = ": all but the last thread's share" if last else ""
+        return f"{what}, and they wrote {written}, several each{share}"
     return f"{what}, {'too few' if few else 'enough'} for one each"
+
+
+def _overlap(rows: int, sides: Sequence[tuple[int, int]]) -> str:
+    """Recognise an index that adds a block's number instead of its place."""
+    for blocks, width in sides:
+        if blocks > 1 and width > 1 and rows == blocks + width - 1:
+            return (
+                f", and {rows} = {blocks} + {width} - 1 were reached, as if the block's number "
+                "were not multiplied by its size"
+            )
+    return ""
+
+
+def _one_each(rows: int, grid: Sequence[int], shape: Sequence[int]) -> str:
+    """Recognise a launch with a block for each row, but not for all of them."""
+    if len(shape) == 2 and 1 < rows == math.prod(grid):
+        return f", and the first {rows} were reached, one for each"
+    return ""
+
+
+def _width(rows: int) -> int:
+    """Return the number if it can be the width of a Triton program, else 0."""
+    return rows if rows >= 4 and rows & (rows - 1) == 0 else 0
+
+
+def _spans(elements: int, blocks: int, threads: int) -> str:
+    """Recognise blocks of several elements a thread that begin as if it had one."""
+    each, over = divmod(elements - (blocks - 1) * threads, threads)
+    if blocks < 4 or over or each not in (2, 4, 8) or elements % (blocks * threads) == 0:
+        return ""
+    return (
+        f", and {elements} were reached, as if each block began {threads} elements after the one "
+        f"before and wrote {each * threads}"
+    )
+
+
+def _unused(sizes: Sequence[int], name: str, text: str) -> str:
+    """Return that the source does not use an axis of the launch, "" if it uses all of them.
+
+    `name` is the axis's name in the language. A file that computes it has it in another form.
+    """
+    triton = name.startswith("program")
+    for axis, size in enumerate(sizes):
+        word = name.format(axis if triton else "xyz"[axis])
+        used = re.sub(r"program_id\(axis=", "program_id(", "".join(text.split()))
+        whole = r"program_id\((?!\d)" if triton else rf"{word.partition('.')[0]}(?!\.)|%[nc]?tid"
+        if size > 1 and text and word not in used and not re.search(whole, used):
+            return f", and the file never {'reads' if triton else 'uses'} {word}"
+    return ""
 
 
 def _sizes(value: object) -> list[int]:

@@ -33,6 +33,7 @@ from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.kernel_source import rebound_name
 from grader.checks.common.launch_words import launch_text
 from grader.checks.common.second_try import second_try
 from grader.judge import input_hypothesis
@@ -51,8 +52,8 @@ from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
-from grader.text.hints import matching_hint
-from grader.vocabulary import Device, Language, Visibility
+from grader.text.hints import hints, matching_hint
+from grader.vocabulary import Device, Language, Memory, Visibility
 
 _CRASHES_ALLOWED = 2
 _TIME_SHARE_AFTER_TIMEOUT = 0.25
@@ -90,6 +91,7 @@ def check_correctness(
     crashes: list[Verdict] = []
     session: Session | None = None
     visibility = Visibility.VISIBLE
+    first_calls: set[str] = set()  # cases that were the first of their process
 
     def attempt(case: Case) -> _Attempt:
         """Judge the case, in a new session if the last one has ended."""
@@ -108,6 +110,7 @@ def check_correctness(
             if not loaded.done:
                 failure = explain(loaded, setup.built, limits, Phase.LOADING)
                 return _Attempt(_result(case, failure), failure, loaded=False)
+            first_calls.add(case.name)
         run = _CaseRun(setup, session, case, data(case), on_record, limits, oracle)
         result = run.judge()
         timed_out = result.verdict is Verdict.TIME_LIMIT
@@ -139,6 +142,16 @@ def check_correctness(
                 limits = replace(whole, call_s=_TIME_SHARE_AFTER_TIMEOUT * whole.call_s)
             results.append(replace(judged, wall_s=time.monotonic() - started_s))
             advance(case.name)
+        at = None
+        # An autotuned kernel takes another configuration in each call on the CPU.
+        if setup.built.device is Device.CPU and "autotune" not in setup.built.text:
+            at = _wrong_after_others(results, first_calls)
+        if at is not None:
+            _end(session, visibility, outputs)
+            session, visibility = None, Visibility.VISIBLE
+            if attempt(cases[at]).result.verdict is Verdict.ACCEPTED:
+                hint = matching_hint(_KEPT, "pattern")
+                results[at] = replace(results[at], pattern=_KEPT, hint=hint)
     finally:
         _end(session, visibility, outputs)
     tolerance = setup.assignment.tolerances[setup.built.language]
@@ -160,6 +173,28 @@ class _Attempt:
     result: CaseResult
     failure: Diagnosis | None
     loaded: bool = True
+
+
+_KEPT = "right in a process of its own, wrong after other calls"
+
+
+def _wrong_after_others(results: Sequence[CaseResult], first_calls: set[str]) -> int | None:
+    """Return which visible case failed without a known cause after other calls, None if none did.
+
+    If others are right, what is kept between calls may be the cause.
+    """
+    if not any(result.verdict is Verdict.ACCEPTED for result in results):
+        return None
+    found = [
+        at
+        for at, result in enumerate(results)
+        if result.verdict in (Verdict.WRONG_ANSWER, Verdict.RUNTIME_ERROR)
+        and result.visibility is Visibility.VISIBLE
+        and result.name not in first_calls
+        and not matching_hint(result.pattern or "", "pattern")
+    ]
+    # One that tells, as the leading case does: along an axis of one element mistakes are one.
+    return min(found, key=lambda at: (1 in results[at].sizes.values(), at), default=None)
 
 
 def _end(session: Session | None, visibility: Visibility, outputs: list[str]) -> None:
@@ -322,7 +357,9 @@ class _CaseRun:
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
         if pattern and re.search("never written|nothing was ever written", pattern):
-            pattern += self._launched_words(snapshots[wrong.output].shape)
+            # A complex element is compared as two numbers.
+            shape = snapshots[wrong.output].shape
+            pattern += self._launched_words(given.unwritten.reshape(*shape, -1).any(dim=-1))
         if pattern:
             message += f": {pattern}"
         hint = self._hint(pattern or "", wrong.output)
@@ -341,6 +378,12 @@ class _CaseRun:
         entry = self._setup.built.entry
         if pattern.startswith(NOTHING_WRITTEN) and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
+        built = self._setup.built
+        if pattern.startswith(NOTHING_WRITTEN) and built.language is Language.TRITON:
+            line = rebound_name(built.text, entry, output)
+            if line is not None:
+                words = hints("kernel_source")["rebound"]
+                return words.replace("LINE", str(line)).replace("NAME", output)
         if self._nondeterministic and pattern.startswith("every element is"):
             return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
         own = ("launched",) if self._setup.built.launched else ()
@@ -348,15 +391,28 @@ class _CaseRun:
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 
-    def _launched_words(self, shape: Sequence[int]) -> str:
+    def _launched_words(self, unwritten: torch.Tensor) -> str:
         """Return what the first call launched, as evidence for elements that were not written."""
-        if self._setup.built.device is not Device.CPU:
+        built = self._setup.built
+        if built.device is not Device.CPU or (built.torch_allowed and not self._launched):
             return ""
         if not self._launched:
-            triton = self._setup.built.language is Language.TRITON
+            arrays = self._setup.assignment.signature.arrays
+            if any(array.memory is Memory.HOST for array in arrays):
+                return "; no copy and no kernel wrote to it"
+            triton = built.language is Language.TRITON
             return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")
         # The last kernel writes the output, as a rule.
-        return f"; {launch_text(self._launched[-1], shape)}"
+        written = int((~unwritten).sum())
+        rows = ~unwritten.reshape(unwritten.shape[0], -1)
+        launched = launch_text(
+            self._launched[-1],
+            unwritten.shape,
+            written,
+            built.text,
+            only_first=_only_first(rows) or _only_first(rows.t()),
+        )
+        return f"; {launched}"
 
     def _call_once(
         self, buffers: list[Buffer], *, poison: int, first: bool = False
@@ -431,6 +487,12 @@ class _CaseRun:
         return input_hypothesis.explain(
             self._oracle, signature, self._case, self._data, wrong, tolerance
         )
+
+
+def _only_first(rows: torch.Tensor) -> int:
+    """Return how many rows are marked, if they are the first ones and nothing else is; else 0."""
+    first = int(rows.all(1).sum())
+    return first if bool(rows[:first].all()) and not bool(rows[first:].any()) else 0
 
 
 def _within_fraction(comparison: Comparison) -> str:

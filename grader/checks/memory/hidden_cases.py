@@ -16,7 +16,8 @@ from grader.vocabulary import Visibility
 _PLACE = ("kind", "message", "pc", "other_pc", "line", "buffer", "tensor")
 _TELLING = frozenset(
     {"address", "arrived", "block", "block_size", "buffer_bytes", "offset", "other_program",
-     "other_thread", "program", "thread"}
+     "other_thread", "program", "program_step",
+     "thread"}
 )  # fmt: skip
 _IN_BRACKETS = re.compile(r" \([^()]*\d[^()]*\)")
 _COUNTED = re.compile(r"\b\d[\d,]* (element|byte)s?\b")

@@ -10,9 +10,11 @@ outputs in every case of the run, and accesses must have been counted. Findings 
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common import executor_findings
@@ -28,6 +30,7 @@ from grader.checks.memory.writers import small_writers
 from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
 from grader.report.evidence import Finding, MemoryEvidence
+from grader.text.hints import hints
 from grader.vocabulary import Memory, Visibility
 
 _TAMPERED = "the submission wrote into the memory checker's report"
@@ -118,6 +121,7 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         visible = [case for case, _ in cases if case.visibility is Visibility.VISIBLE]
         sizes = {case.name: case.sizes for case in visible}
         writers = small_writers(outcome.records, setup, sizes)
+        findings = tuple(_with_row_length(one, setup, sizes) for one in findings)
     except ValueError:
         result = replace(result, tampered=_TAMPERED)
     else:
@@ -126,6 +130,30 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         result = replace(result, findings=findings, problem=problem, unproven=unproven)
         result = replace(result, writers=writers)
     return replace(result, wall_s=time.monotonic() - started_s)
+
+
+def _with_row_length(
+    found: Finding, setup: RunSetup, cases: Mapping[str, Mapping[str, Any]]
+) -> Finding:
+    """Say that rows are no multiple of a vector, if that is why an access is misaligned.
+
+    `cases` are the sizes of the visible cases: the one with an array of this length is meant.
+    """
+    signature = setup.assignment.signature
+    array = next((one for one in signature.arrays if one.name == found.buffer), None)
+    if found.kind != "misaligned" or array is None or len(array.shape or ()) != 2:
+        return found
+    size = signature.element_type(array, setup.built.language).size
+    width = (found.access_bytes or 0) // size
+    shapes = {signature.shape(array, sizes) for sizes in cases.values()}
+    # The checker counts in units of the access.
+    lengths = {shape[1] for shape in shapes if math.prod(shape) // max(width, 1) == found.elements}
+    if width < 2 or len(lengths) != 1 or (length := lengths.pop()) % width == 0:
+        return found
+    assert array.shape is not None
+    words = hints("found")["rows are no multiple"].replace("SIZE", array.shape[1].text)
+    words = words.replace("BUFFER", array.name).replace("NUMBER", str(length))
+    return replace(found, hint=words.replace("WIDTH", str(width)))
 
 
 def _unproven(setup: RunSetup, run: Report) -> str | None:
@@ -159,14 +187,38 @@ def check_triton_memory(
     return combine([result], cases)
 
 
+def _with_row_step(
+    record: Mapping[str, Any], setup: RunSetup, cases: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Say that programs begin where no row does, if that is why one is past the end."""
+    signature = setup.assignment.signature
+    array = next((one for one in signature.arrays if one.name == record.get("tensor")), None)
+    given, sizes = record.get("program_step"), cases.get(str(record.get("case")))
+    if array is None or sizes is None or len(array.shape or ()) != 2:
+        return record
+    if not isinstance(given, (list, tuple)) or [type(one) for one in given] != [int, int]:
+        return record
+    programs, step = given
+    rows, length = signature.shape(array, sizes)
+    # As many programs as rows: each has one.
+    if programs != rows or step < 2 or length < 2 or step % length == 0:
+        return record
+    assert array.shape is not None
+    words = hints("found")["programs begin within rows"].replace("STEP", f"{step:,}")
+    words = words.replace("BUFFER", array.name).replace("SIZE", array.shape[1].text)
+    return {**record, "hint": words.replace("NUMBER", f"{length:,}")}
+
+
 def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]) -> ToolResult:
     """Run the cases in a session whose executor checks memory; return what it found."""
     started_s = time.monotonic()
     outcome = run_under_tool(setup, session, cases, setup.assignment.limits)
     result = ToolResult(tool=executor_findings.TOOL, outcome=outcome, output=session.output)
     try:
+        records = without_sizes(outcome.records, cases)
+        sizes = {case.name: case.sizes for case, _ in cases}
         findings, accesses = executor_findings.read_run(
-            without_sizes(outcome.records, cases), setup.built.file
+            [_with_row_step(record, setup, sizes) for record in records], setup.built.file
         )
     except ValueError:
         result = replace(result, tampered=_TAMPERED)

@@ -112,7 +112,8 @@ class Finding:
         if self.buffer:
             what = f"`{self.buffer}`"
             if self.kind in ("leak", "invalid_copy"):
-                what += f" ({self.buffer_bytes} bytes)" if self.buffer_bytes else ""
+                plural = "" if self.buffer_bytes == 1 else "s"
+                what += f" ({self.buffer_bytes} byte{plural})" if self.buffer_bytes else ""
             elif self.within_element and self.kind == "out_of_bounds":
                 what = (
                     f"a {_access(self.write)} of {self.access_bytes} bytes at byte {self.offset} "

@@ -207,6 +207,7 @@ class Accesses:
         kind = _pointee(op.given[0])
         size = _width(kind)
         self._count("store", op, pointer, mask, size)
+        self.memory.stores(self.programs, None if mask is None else mask.data)
         if value.undefined is None:
             found = tiles.plan(
                 self.memory, self.programs, pointer, mask, access="store", size=size, at=op.location
@@ -267,6 +268,7 @@ class Accesses:
         kind, order = op.words[0], op.words[1]
         size = _width(_pointee(op.given[0]))
         self._count("atomic", op, pointer, mask, size)
+        self.memory.stores(self.programs, None if mask is None else mask.data)
         one, chosen, shape = self._lanes("atomic", op, pointer, mask, size)
         one.writes, one.reads = True, kind != "exch"
         numbers = _lanes_of(value.data, chosen, shape)

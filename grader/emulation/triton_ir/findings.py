@@ -70,6 +70,8 @@ class Finding:
     other_line: int | None = None
     load_line: int | None = None
     read_only: bool = False
+    # How many programs there are, and elements from where one begins to where the next one does.
+    program_step: tuple[int, int] | None = None
     count: int = 1
 
 

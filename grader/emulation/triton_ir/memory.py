@@ -15,6 +15,7 @@ by it; see `Order`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import torch
@@ -27,6 +28,7 @@ from grader.emulation.triton_ir.storage import View, holds_pattern
 
 _WINDOW = 44
 _MIDDLE = 1 << (_WINDOW - 1)
+_MOST_STORING = 2**20  # programs of a launch of which is known who stores
 _FIRST = 1 << 17  # windows begin above every real address
 # Of a store other stores too; `OneAccess.stored` compares their values.
 RACES_WITH: dict[Access, tuple[Access, ...]] = {
@@ -66,14 +68,31 @@ class Memory:
         self.views: list[View] = []
         self.order: Order | None = None
         self.grid = (1, 1, 1)
+        self.storing = torch.zeros(0, dtype=torch.bool)  # by program of the launch, if they are few
         self.places: dict[Location | None, int] = {}
 
     def begin_launch(self, grid: tuple[int, int, int]) -> None:
         """Start a launch: it has the views that are added from now on."""
         self.views = []
         self.grid = grid
+        programs = math.prod(grid)
+        self.storing = torch.zeros(programs if programs <= _MOST_STORING else 0, dtype=torch.bool)
         self.order = None
         self.places = {}
+
+    @property
+    def programs_without_a_store(self) -> int:
+        """How many programs of the launch have stored nothing; 0 if nobody counted."""
+        return int((~self.storing).sum())
+
+    def stores(self, programs: torch.Tensor, mask: torch.Tensor | None) -> None:
+        """Remember which programs of a batch store; the first axis of `mask` is theirs."""
+        if not self.storing.numel():
+            return
+        if mask is not None:
+            some = mask.reshape(mask.shape[0], -1).any(1)
+            programs = programs[some.expand(len(programs))]
+        self.storing[programs.long()] = True
 
     def add(self, view: View) -> int:
         """Give a view its window; return the address of its first element."""
@@ -177,6 +196,7 @@ class OneAccess:
         severity: findings.Severity = "error",
         hint: str = "",
         read_only: bool = False,
+        program_step: tuple[int, int] | None = None,
         times: int = 1,
     ) -> None:
         """Add a finding of a lane."""
@@ -191,6 +211,7 @@ class OneAccess:
             element=element,
             program=memory.program(int(self.programs[lane])),
             read_only=read_only,
+            program_step=program_step,
             count=times,
         )
         memory.found.add(finding, self.at)
@@ -247,8 +268,22 @@ class OneAccess:
         if self.wrapped is not None:
             hint = findings.overflow_hint(self.wrapped.line)
         words = findings.outside(self.access, view.name, numbers, view.size // view.item)
-        self.report("out_of_bounds", words, view, far, int(mine[0]), hint=hint, times=times)
+        step = self._program_step(offsets // view.item, lanes)
+        self.report(
+            "out_of_bounds", words, view, far, int(mine[0]),
+            hint=hint, program_step=step, times=times,
+        )  # fmt: skip
         return good
+
+    def _program_step(self, elements: torch.Tensor, lanes: torch.Tensor) -> tuple[int, int] | None:
+        """Return the number of programs and the elements between them, None if these differ."""
+        programs, index = torch.unique(self.programs[lanes], return_inverse=True)
+        begins = elements.new_full(programs.shape, 2**62).scatter_reduce(0, index, elements, "amin")
+        steps = begins[1:] - begins[:-1]
+        if not len(steps) or not bool((programs[1:] - programs[:-1] == 1).all()):
+            return None
+        even = self.memory.grid[1:] == (1, 1) and bool((steps == steps[0]).all())
+        return (self.memory.grid[0], int(steps[0])) if even else None
 
     def _members(
         self, view: View, offsets: torch.Tensor, lanes: torch.Tensor, good: torch.Tensor | None

@@ -1,0 +1,132 @@
+"""What the source of a Triton file shows about an error that Triton's compiler reports.
+
+Read as text with Python's parser, never executed. It only chooses words for a failure that was
+seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.text.did_you_mean import did_you_mean
+from grader.text.hints import hints
+
+_REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce"})
+_SHAPES = re.compile(
+    r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape"
+)
+_NO_ATTRIBUTE = re.compile(
+    r"module 'triton\.language(?P<in>[\w.]*)' has no attribute '(?P<name>\w+)'"
+)
+
+
+def source_hint(message: str, text: str, line: int | None) -> str:
+    """Return what the source shows about an error at a line, "" if it shows nothing."""
+    if found := _NO_ATTRIBUTE.search(message):
+        known = _language_names()
+        name = found["name"]
+        if name in known:
+            return hints("kernel_source")["elsewhere"].replace("NAME", f"tl.{name}")
+        return did_you_mean(name, known).removeprefix("; ").replace("`", "`tl.", 1)
+    if line is not None and _SHAPES.search(message):
+        dropped = _reduction(text, line)
+        if dropped is not None:
+            at, call, axis = dropped
+            words = hints("kernel_source")["reduction"]
+            return words.replace("LINE", str(at)).replace("CALL", call).replace("AXIS", axis)
+    return ""
+
+
+def rebound_name(text: str, entry: str, name: str) -> int | None:
+    """Return the line where the function `entry` gives its parameter another value, or None."""
+    function = next((one for one in _functions(text) if one.name == entry), None)
+    if function is None:
+        return None
+    return next(
+        (
+            node.lineno
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        ),
+        None,
+    )
+
+
+def _functions(text: str) -> list[ast.FunctionDef]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _reduction(text: str, line: int) -> tuple[int, str, str] | None:
+    """Return the last reduction without keep_dims that the statement at a line depends on.
+
+    That is its line, its name and its axis.
+    """
+    function = next(
+        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
+    )
+    if function is None:
+        return None
+    statements = sorted(
+        (node for node in ast.walk(function) if isinstance(node, ast.stmt)),
+        key=lambda node: (node.lineno, node.col_offset),
+    )
+    wanted: set[str] = set()
+    for node in reversed(statements):
+        if node.lineno > line or isinstance(node, (ast.FunctionDef, ast.For, ast.While, ast.If)):
+            continue
+        here = node.lineno <= line <= (node.end_lineno or node.lineno)
+        assigned = {
+            target.id
+            for target in ast.walk(node)
+            if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
+        }
+        if not here and not assigned & wanted:
+            continue
+        for call, axis in _reductions(node):
+            return node.lineno, call, axis
+        wanted |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return None
+
+
+def _reductions(node: ast.AST) -> Iterator[tuple[str, str]]:
+    for call in ast.walk(node):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        if call.func.attr not in _REDUCTIONS:
+            continue
+        given = {one.arg: ast.unparse(one.value) for one in call.keywords if one.arg}
+        axis = given.get("axis", ast.unparse(call.args[1]) if len(call.args) > 1 else "")
+        if axis.isdigit() and given.get("keep_dims") != "True":
+            yield ast.unparse(call.func), axis
+
+
+@functools.lru_cache(maxsize=1)
+def _language_names() -> frozenset[str]:
+    """Return what `triton.language` exports; Triton is not imported, which would take seconds."""
+    found = importlib.util.find_spec("triton")
+    if found is None or found.origin is None:
+        return frozenset()
+    try:
+        text = (Path(found.origin).parent / "language" / "__init__.py").read_text("utf-8")
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError):
+        return frozenset()
+    return frozenset(
+        item.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
+        and isinstance(node.value, (ast.List, ast.Tuple))
+        for item in node.value.elts
+        if isinstance(item, ast.Constant) and isinstance(item.value, str)
+    )

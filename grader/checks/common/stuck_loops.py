@@ -1,0 +1,259 @@
+"""Find the loop that cannot end: its rounds do not change what its condition tests.
+
+Read from the source, for a call that exceeded its time limit only. A loop is named if the text
+proves it: no round changes a variable of the condition, a step adds a number that is 0 in the first
+block, or every change stands inside an `if`. A condition that calls a function or reads memory
+proves nothing, because something else may change it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.vocabulary import Language
+
+_MOST_CHARACTERS = 200_000  # of a source: bounds the time
+_MOST_SHOWN = 60  # characters of a condition
+
+_COMMENT_OR_STRING = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.S
+)
+_LOOP = re.compile(r"\b(for|while)\s*\(")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
+_LEAVES = re.compile(r"\b(?:break|return|goto|throw|asm|exit|__trap)\b")
+# Values that a launch gives each thread, and of which one thread or block has 0.
+_NUMBER_OF_THREAD = re.compile(r"(?:blockIdx|threadIdx)\.[xyz]")
+_WORDS = frozenset(
+    {"true", "false", "int", "long", "unsigned", "size_t", "and", "or", "not", "True", "False"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loop:
+    """A loop of C++: the first line and the last one, and its parts."""
+
+    first: int
+    last: int
+    start: str
+    condition: str
+    step: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class StuckLoop:
+    """The line of a loop, and why it does not end."""
+
+    line: int
+    why: str
+
+
+def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | None:
+    """Return the loop around a line that cannot end, None if no text proves one.
+
+    A compiler gives an empty loop the line of something else: if no loop around the line is stuck,
+    the only one of the file that is counts.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        return None
+    loops = list(_cpp(text) if language is Language.CUDA else _python(text))
+    around = [loop for loop in loops if line is not None and loop.first <= line <= loop.last]
+    for loop in sorted(around, key=lambda one: one.last - one.first):
+        if why := _why(loop, language):
+            return StuckLoop(loop.first, why)
+    stuck = [StuckLoop(loop.first, why) for loop in loops if (why := _why(loop, language))]
+    return stuck[0] if len(stuck) == 1 else None
+
+
+def _why(loop: _Loop, language: Language) -> str | None:
+    if re.search(r"[*\[]|\w\s*\(", loop.condition) or _LEAVES.search(loop.body):
+        return None
+    if language is Language.TRITON and re.search(r"\b(?:yield|raise)\b", loop.body):
+        return None
+    names = [name for name in dict.fromkeys(_NAME.findall(loop.condition)) if name not in _WORDS]
+    shown = " ".join(loop.condition.split())
+    if not names or len(shown) > _MOST_SHOWN:
+        return None
+    rounds = f"{loop.condition};{loop.step};{loop.body}"
+    changed = [name for name in names if _changes(rounds, name)]
+    if not changed:
+        *others, last = (f"`{name}`" for name in names)
+        what = f"{', '.join(others)} or {last}" if others else last
+        return f"no round of the loop `{shown}` changes {what}"
+    if len(changed) > 1:
+        return None
+    (name,) = changed
+    if same := _same_again(loop, name, shown):
+        return same
+    if language is Language.TRITON:
+        return None
+    return _zero_step(loop, name, shown) or _only_inside(loop, name, shown)
+
+
+def _changes(text: str, name: str) -> bool:
+    """True if the text may change the variable: an assignment, an address, an argument."""
+    word = rf"(?<![\w.]){re.escape(name)}\b"
+    return (
+        re.search(
+            rf"{word}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|{word}\s*(?:\+\+|--)|(?:\+\+|--)\s*{word}"
+            rf"|&\s*{word}|[(,]\s*{word}\s*[,)]",
+            text,
+        )
+        is not None
+    )
+
+
+def _same_again(loop: _Loop, name: str, shown: str) -> str | None:
+    """Recognise rounds that set the variable to what the round before has set it to."""
+    text = f"{loop.step};{loop.body};"
+    word = rf"(?<![\w.]){re.escape(name)}"
+    own = re.compile(rf"{word}\s*=\s*{word}\s*(?:\+\+|--)")
+    if (found := own.search(text)) and not _changes(own.sub("", text), name):
+        return f"the loop `{shown}` leaves `{name}` as it is: `{' '.join(found[0].split())}`"
+    sets = re.compile(rf"{word}\s*=(?!=)\s*([^;\n,]+)")
+    values = sets.findall(text)
+    if len(values) != 1 or _changes(sets.sub("", text), name):
+        return None
+    value = values[0].strip().rstrip(")")
+    names = _NAME.findall(value)
+    if re.search(r"[(\[*?]|\+\+|--", value) or name in names:
+        return None
+    if any(_changes(text.replace(values[0], ""), other) for other in names):
+        return None
+    return f"each round of the loop `{shown}` sets `{name}` to `{value}` again"
+
+
+def _zero_step(loop: _Loop, name: str, shown: str) -> str | None:
+    """Recognise a step that changes nothing: `+= blockIdx.x`, `/=` at 0, `*=` from 0."""
+    word = re.escape(name)
+    changes = re.findall(
+        rf"(?<![\w.]){word}\s*([-+*/]|<<|>>)=\s*([^;,]+)", f"{loop.step};{loop.body};"
+    )
+    others = re.sub(rf"(?<![\w.]){word}\s*(?:[-+*/]|<<|>>)=", "", f"{loop.step};{loop.body}")
+    if len(changes) != 1 or _changes(others, name):
+        return None
+    sign, amount = changes[0][0], changes[0][1].strip().rstrip(")")
+    if sign in "+-" and _NUMBER_OF_THREAD.fullmatch(amount):
+        who = "the first block" if amount.startswith("block") else "the first thread"
+        return f"the loop `{shown}` adds `{amount}` to `{name}`, which is 0 in {who}"
+    at_zero = re.search(rf"(?<![\w.]){word}\s*>=\s*0\b|\b0\s*<=\s*{word}\b", loop.condition)
+    if sign in ("/", ">>") and at_zero:
+        return f"the loop `{shown}` goes on at `{name}` = 0, which `{sign}=` leaves at 0"
+    from_zero = re.search(rf"(?<![\w.]){word}\s*=\s*0\s*(?:[;,]|$)", loop.start)
+    if sign in ("*", "<<") and from_zero:
+        return f"the loop `{shown}` begins at `{name}` = 0, which `{sign}=` leaves at 0"
+    return None
+
+
+def _only_inside(loop: _Loop, name: str, shown: str) -> str | None:
+    """Recognise a loop that changes its variable only inside an `if` without an `else`."""
+    if _changes(f"{loop.condition};{loop.step}", name):
+        return None
+    found = re.search(r"\bif\s*\(", loop.body)
+    if found is None or re.search(r"\b(?:else|switch|continue)\b|\?", loop.body):
+        return None
+    head = _closing(loop.body, found.end() - 1)
+    end = _end_of_statement(loop.body, head + 1)
+    outside = loop.body[: found.start()] + ";" + loop.body[end:]
+    if _changes(outside, name) or _changes(loop.body[found.start() : head + 1], name):
+        return None
+    test = " ".join(loop.body[found.end() : head].split())
+    if len(test) > _MOST_SHOWN:
+        return None
+    return f"the loop `{shown}` changes `{name}` only inside `if ({test})`"
+
+
+def _cpp(text: str) -> Iterator[_Loop]:
+    """Yield the `for` and `while` loops of C++ source."""
+    bare = _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    for found in _LOOP.finditer(bare):
+        close = _closing(bare, found.end() - 1)
+        head = bare[found.end() : close]
+        rest = bare[close + 1 :].lstrip()
+        if found[1] == "while" and rest.startswith(";") and _after_do(bare, found.start()):
+            continue
+        end = _end_of_statement(bare, close + 1)
+        start, condition, step = "", head, ""
+        if found[1] == "for":
+            parts = _split(head)
+            if len(parts) != 3:
+                continue  # over a range
+            start, condition, step = parts
+        else:
+            start = bare[max(0, found.start() - 200) : found.start()].rpartition(";")[0]
+            start = start.rpartition(";")[2] + ";"
+        first = bare.count("\n", 0, found.start()) + 1
+        yield _Loop(
+            first=first,
+            last=bare.count("\n", 0, end) + 1,
+            start=start,
+            condition=condition,
+            step=step,
+            body=bare[close + 1 : end],
+        )
+
+
+def _after_do(text: str, at: int) -> bool:
+    """True if the `while` at a place ends a `do`: its body is not understood here."""
+    return text[:at].rstrip().endswith("}") and re.search(r"\bdo\b", text[:at]) is not None
+
+
+def _split(head: str) -> Sequence[str]:
+    """Split the head of a `for` at the semicolons that are in no brackets."""
+    parts, depth = [""], 0
+    for character in head:
+        depth += (character in "([{") - (character in ")]}")
+        if character == ";" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _closing(text: str, at: int) -> int:
+    """Return the place of the bracket that closes the one at a place."""
+    pairs, depth = {"(": ")", "{": "}"}, 0
+    opening, closing = text[at], pairs[text[at]]
+    for place in range(at, len(text)):
+        depth += (text[place] == opening) - (text[place] == closing)
+        if depth == 0:
+            return place
+    return len(text) - 1
+
+
+def _end_of_statement(text: str, at: int) -> int:
+    """Return the place behind the statement that begins at a place."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    if at >= len(text):
+        return at
+    if text[at] == "{":
+        return _closing(text, at) + 1
+    head = re.compile(r"(?:for|while|if)\s*\(").match(text, at)
+    if head is not None:
+        return _end_of_statement(text, _closing(text, head.end() - 1) + 1)
+    if (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
+        return _end_of_statement(text, line.end())
+    end = text.find(";", at)
+    return len(text) if end < 0 else end + 1
+
+
+def _python(text: str) -> Iterator[_Loop]:
+    """Yield the `while` loops of Python source, in the words of C++."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While):
+            yield _Loop(
+                first=node.lineno,
+                last=node.end_lineno or node.lineno,
+                start="",
+                condition=ast.unparse(node.test),
+                step="",
+                body="\n".join(map(ast.unparse, node.body)),
+            )

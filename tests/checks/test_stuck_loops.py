@@ -1,0 +1,80 @@
+"""Loops that the source proves to be endless, and those that it does not."""
+
+from __future__ import annotations
+
+import pytest
+from paths import REPOSITORY
+
+from grader.checks.common.stuck_loops import stuck_loop
+from grader.vocabulary import Language
+
+CPP = "void f(int n, const int* a) {\n    int i = 0;\n    LOOP\n}\n"
+
+
+def found(loop: str, line: int | None = 3) -> str | None:
+    stuck = stuck_loop(CPP.replace("LOOP", loop), Language.CUDA, line)
+    return stuck.why if stuck else None
+
+
+@pytest.mark.parametrize(
+    ("loop", "why"),
+    [
+        ("while (i < n) g(a[i]);", "no round of the loop `i < n` changes `i` or `n`"),
+        ("for (int p = 0; p < n; p + 8) g(a[p]);", "no round of the loop `p < n` changes `p` or"),
+        ("for (; i < n; i += blockIdx.x) g(a[i]);", "adds `blockIdx.x` to `i`, which is 0 in the"),
+        ("for (int s = 16; s >= 0; s /= 2) g(a[s]);", "goes on at `s` = 0, which `/=` leaves at 0"),
+        ("for (int s = 0; s < n; s *= 2) g(a[s]);", "begins at `s` = 0, which `*=` leaves at 0"),
+        ("while (i < n) { if (a[i] > 0) { ++i; } }", "changes `i` only inside `if (a[i] > 0)`"),
+        ("while (i < n) { g(a[i]);  /* ++i; */ }", "no round of the loop `i < n`"),
+    ],
+)
+def test_a_loop_that_cannot_end(loop: str, why: str) -> None:
+    assert why in (found(loop) or "")
+    assert found(loop, line=1) == found(loop)  # the only one of the file
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while (i < n) ++i;",
+        "while (i < n) { g(&i); }",
+        "while (i < n) { g(i); }",  # perhaps by reference
+        "while (a[i] < n) g(n);",  # another thread may write it
+        "while (next(i) < n) g(n);",
+        "while (i < n) { if (a[i]) break; }",
+        "while (i < n) { if (a[i]) ++i; else i += 2; }",
+        "for (int s = 16; s > 0; s /= 2) g(a[s]);",
+        "for (int s = 1; s < n; s *= 2) g(a[s]);",
+        "for (; i < n; i += blockIdx.x + 1) g(a[i]);",
+        "for (const int x : list) g(x);",
+    ],
+)
+def test_a_loop_that_may_end(loop: str) -> None:
+    assert found(loop) is None
+
+
+def test_of_two_loops_the_one_around_the_line_counts() -> None:
+    text = CPP.replace("LOOP", "while (i < n) g(1);\n    while (n > i) g(2);")
+    stuck = stuck_loop(text, Language.CUDA, 4)
+    assert stuck is not None
+    assert stuck.line == 4
+    assert stuck_loop(text, Language.CUDA, 1) is None
+
+
+def test_a_while_of_python() -> None:
+    text = "def f(n):\n    size = 1\n    while size < n:\n        size << 1\n"
+    stuck = stuck_loop(text, Language.TRITON, 4)
+    assert stuck is not None
+    assert (stuck.line, stuck.why) == (3, "no round of the loop `size < n` changes `size` or `n`")
+    assert stuck_loop(text.replace("<< 1", "*= 2"), Language.TRITON, 4) is None
+    assert stuck_loop("while (", Language.TRITON, 1) is None
+
+
+def test_no_solution_of_ours_has_one() -> None:
+    files = [
+        path for path in sorted(REPOSITORY.glob("reference/*/*")) if path.suffix in (".cu", ".py")
+    ]
+    assert len(files) > 20
+    for path in files:
+        language = Language.CUDA if path.suffix == ".cu" else Language.TRITON
+        assert stuck_loop(path.read_text("utf-8"), language, None) is None, path
