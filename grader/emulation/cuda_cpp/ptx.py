@@ -142,7 +142,7 @@ def _declare(kind: str, names: str, scope: _Scope) -> str:
         for one in [f"{counted[1]}{i}" for i in range(int(counted[2]))] if counted else [plain]:
             if not _REGISTER.fullmatch(one):
                 raise UnknownPtxError(f".reg .{kind} {names}")
-            if len(scope.registers) > _MOST_REGISTERS:
+            if len(declared) > _MOST_REGISTERS:
                 raise UnknownPtxError("that many registers")
             scope.registers[one] = "grader_ptx_" + re.sub(r"\W", "_", one)
             declared.append(f"{scope.registers[one]} = {{}}")
