@@ -193,7 +193,7 @@ void synchronize(uintptr_t key) {
     if (!state.active) return;
     const unsigned thread = worker->current->index;
     ordering::fence(thread, state.epoch, true);
-    ordering::strong_access(thread, key);
+    ordering::strong_access(thread, key, false);
     stamp_running_thread();
 }
 
