@@ -230,7 +230,14 @@ def build_checked(
 
 def _unhooked(built: Built) -> Rejected | None:
     """Return the rejection for accesses that no check sees; None if there are none."""
-    found = cuda_cpp.unhooked(_dump(built), file=Path(built.file).name)
+    dump = _dump(built)
+    if not dump:
+        return Rejected(
+            verdict=Verdict.NOT_MEASURED,
+            message=f"g++ does not say which accesses of {built.file} are checked",
+            evidence=built.evidence,
+        )
+    found = cuda_cpp.unhooked(dump, file=Path(built.file).name)
     if not found:
         return None
     what = "a function's result goes straight to memory, where this machine cannot check it"
