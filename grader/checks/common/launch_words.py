@@ -55,11 +55,11 @@ def launch_text(
         return what + single
     rows_lack_threads = len(shape) == 2 and 1 < threads[1] < shape[0]
     if few and written > math.prod(threads) and not rows_lack_threads:
-        each, over = divmod(written, math.prod(threads))
-        if over == 0 and only_first:
-            return f"{what}, and they wrote {written}, {each} for each"
         missing = math.prod(shape) - written
         last = missing * math.prod(threads) < written + math.prod(threads)
+        each, over = divmod(written, math.prod(threads))
+        if over == 0 and only_first and not last:
+            return f"{what}, and they wrote {written}, {each} for each"
         share = ": all but the last thread's share" if last else ""
         return f"{what}, and they wrote {written}, several each{share}"
     return f"{what}, {'too few' if few else 'enough'} for one each"
@@ -78,7 +78,7 @@ def _overlap(rows: int, sides: Sequence[tuple[int, int]]) -> str:
 
 def _one_each(rows: int, grid: Sequence[int], shape: Sequence[int]) -> str:
     """Recognise a launch with a block for each row, but not for all of them."""
-    if len(shape) == 2 and 1 < rows == math.prod(grid):
+    if len(shape) == 2 and 1 < rows == grid[0] == math.prod(grid):
         return f", and the first {rows} were reached, one for each"
     return ""
 
