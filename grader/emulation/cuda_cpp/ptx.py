@@ -135,7 +135,7 @@ def _statements(text: str) -> list[str]:
 def _declare(kind: str, names: str, scope: _Scope) -> str:
     if kind not in _TYPES:
         raise UnknownPtxError(f".reg .{kind}")
-    declared = []
+    declared: list[str] = []
     for name in names.split(","):
         plain = name.strip()
         counted = re.fullmatch(r"(%?\w+)<(\d{1,3})>", plain)
