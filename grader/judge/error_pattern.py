@@ -17,6 +17,7 @@ from grader.assignment.tolerance import Tolerance
 from grader.judge import formula_hypothesis, misplaced, row_scale
 from grader.judge.compare import Comparison, accepts, accepts_all, allowed
 from grader.judge.input_hypothesis import WHERE_WRONG
+from grader.judge.wrong_places import alternation, only_diagonals, place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,23 +97,11 @@ def _never_written(given: PatternInput) -> str | None:
     count, total = int(unwritten.sum()), wrong.numel()
     if count == total:
         return NOTHING_WRITTEN
-    if diagonal := _only_diagonals(~unwritten):
+    if diagonal := only_diagonals(~unwritten):
         return f"{diagonal} is written, other elements are never written"
     if int(wrong.sum()) == count:
-        return f"{_place(wrong)}: never written"
+        return f"{place(wrong)}: never written"
     return f"{count} of the wrong elements were never written"
-
-
-def _only_diagonals(written: torch.Tensor) -> str:
-    """Recognise tiles of which only the diagonal is written: row and column have one index."""
-    if written.dim() != 2 or min(written.shape) < 2 or written.numel() > 2**20:
-        return ""
-    row, column = torch.meshgrid(*map(torch.arange, written.shape), indexing="ij")
-    for side in (*_TILES, 256, 512, 1024):
-        diagonal = (row - column) % side == 0
-        if int(diagonal.sum()) >= _LEAST and bool((written == diagonal).all()):
-            return f"only the diagonal of each {side}×{side} tile"
-    return ""
 
 
 _TILES = (4, 8, 16, 32, 64, 128)
@@ -141,7 +130,7 @@ def _not_a_number(given: PatternInput) -> str | None:
     if bool(nan.all()):
         return "every element is not a number"
     if bool(nan.any()) and int(nan.sum()) == int(wrong.sum()):
-        return f"{_place(wrong)}: not a number"
+        return f"{place(wrong)}: not a number"
     return None
 
 
@@ -498,9 +487,9 @@ def _other_inputs(given: PatternInput) -> str | None:
         return _row_scale(given) or found  # a root can have the same factor by chance
     if found is None or not found.startswith(WHERE_WRONG):
         return found
-    place = _place(given.comparison.wrong)
+    region = place(given.comparison.wrong)
     there = found.removeprefix(WHERE_WRONG)
-    return f"{place}: there {there}" if place.startswith("only") else found
+    return f"{region}: there {there}" if region.startswith("only") else found
 
 
 def _row_factor(given: PatternInput) -> str | None:
@@ -513,110 +502,13 @@ def _row_factor(given: PatternInput) -> str | None:
 
 
 def _periodic(given: PatternInput) -> str | None:
-    place = _alternation(given.comparison.wrong)
-    return f"{place} is wrong" if place else None
-
-
-def _alternation(wrong: torch.Tensor) -> str | None:
-    """Name alternating marked and unmarked runs of one length; None if they do not alternate."""
-    flat = wrong.flatten()
-    edges = (flat[1:] != flat[:-1]).nonzero().flatten() + 1
-    if edges.numel() < 3:
-        return None
-    lengths = torch.diff(edges)
-    period = int(lengths[0])
-    if not bool((lengths == period).all()) or int(edges[0]) != period:
-        return None
-    if period == 1:
-        return "every second element"
-    which = "first" if bool(flat[0]) else "second"
-    return f"every second block of {period} elements, starting with the {which},"
+    blocks = alternation(given.comparison.wrong)
+    return f"{blocks} is wrong" if blocks else None
 
 
 def _region(given: PatternInput) -> str | None:
-    place = _place(given.comparison.wrong)
-    return None if place.startswith(("elements", "all elements")) else place
-
-
-def _place(wrong: torch.Tensor) -> str:
-    """Name the marked elements."""
-    flat = wrong.flatten()
-    total, count = flat.numel(), int(flat.sum())
-    if count == total:
-        return "all elements"
-    first = int(flat.nonzero()[0])
-    last = int(flat.nonzero()[-1])
-    if wrong.dim() == 2 and min(wrong.shape) > 1 and (block := _block(wrong)):
-        return block
-    alternation = _alternation(wrong)
-    if alternation:
-        return alternation.rstrip(",")
-    if regular := _of_every(flat.nonzero().flatten(), total, "elements"):
-        return regular
-    contiguous = last - first + 1 == count
-    if contiguous and last == total - 1:
-        return "only the last element" if count == 1 else f"only the last {count} elements"
-    if contiguous and first == 0:
-        return "only the first element" if count == 1 else f"only the first {count} elements"
-    if count == 1:
-        return f"only element {first}"
-    if contiguous:
-        return f"only elements {first} to {last}"
-    return f"elements between {first} and {last}"
-
-
-def _block(wrong: torch.Tensor) -> str:
-    """Name marked rows, columns or a rectangle of a matrix; "" if the elements form none."""
-    rows, columns = (wrong.any(dim=1 - axis).nonzero().flatten() for axis in (0, 1))
-    count, (height, width) = int(wrong.sum()), wrong.shape
-    if count == rows.numel() * columns.numel():
-        if columns.numel() == width:
-            return _lines(rows, height, "row")
-        if rows.numel() == height:
-            return _lines(columns, width, "column")
-        return f"{_lines(rows, height, 'row')}, and there {_lines(columns, width, 'column')}"
-    return ""
-
-
-def _lines(marked: torch.Tensor, total: int, word: str) -> str:
-    count = marked.numel()
-    words = f"{word}s"
-    if count == total:
-        return f"all {words}"
-    contiguous = int(marked[-1]) - int(marked[0]) + 1 == count
-    if contiguous and int(marked[0]) == total - count:
-        if count > total // 2:
-            return f"only {words} from {int(marked[0])} on"
-        return f"only the last {word}" if count == 1 else f"only the last {count} {words}"
-    if count == 1:
-        return f"only {word} {int(marked[0])}"
-    if contiguous:
-        return f"only {words} {int(marked[0])} to {int(marked[-1])}"
-    if regular := _of_every(marked, total, words):
-        return regular
-    return f"only {count} {words}, the first of them {int(marked[0])}"
-
-
-def _of_every(marked: torch.Tensor, total: int, words: str) -> str:
-    """Name what is marked in each group of a fixed length: "only the last 8 of every 32 rows"."""
-    for period in (*_TILES, 256, 512, 1024):
-        if total <= period:
-            break
-        # Sorting a million elements takes long.
-        places = torch.bincount(marked % period, minlength=period).nonzero().flatten()
-        first, last, count = int(places[0]), int(places[-1]), places.numel()
-        if last - first + 1 != count or count == period or marked.numel() <= count:
-            continue
-        index = torch.arange(total) % period
-        if int(((index >= first) & (index <= last)).sum()) != marked.numel():
-            continue
-        if last == period - 1 or first == 0:
-            which = "last" if first else "first"
-            return f"only the {which} {f'{count} ' if count > 1 else ''}of every {period} {words}"
-        if count == 1:
-            return f"only number {first} (from 0) of every {period} {words}"
-        return f"only numbers {first} to {last} (from 0) of every {period} {words}"
-    return ""
+    region = place(given.comparison.wrong)
+    return None if region.startswith(("elements", "all elements")) else region
 
 
 _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
