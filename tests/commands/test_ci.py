@@ -771,6 +771,7 @@ def test_a_report_is_shown_for_publication_without_grading_again(tmp_path: Path)
 # --- grade report ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     report.write_text(json_text(to_json(sample_reports.wrong_answer())))

@@ -577,6 +577,7 @@ BAD_MACHINES = {
 # Inspecting this machine
 
 
+@pytest.mark.slow
 def test_this_machine_can_be_diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
     facts = collection.collect()

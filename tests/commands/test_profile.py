@@ -170,6 +170,7 @@ def test_a_triton_kernel_that_spills(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     ), text
 
 
+@pytest.mark.slow
 def test_a_file_without_kernels_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -24,6 +24,11 @@ COURSES = Path(__file__).resolve().parent
 NAMES = sorted(folder.name for folder in find_assignments(COURSES / "assignments"))
 
 
+def marks(name: str) -> pytest.MarkDecorator:
+    """Return the mark of an exercise: all of them take two minutes."""
+    return pytest.mark.slow if name in ("square", "pick") else pytest.mark.alike
+
+
 def test_the_exercises_are_read_and_are_short() -> None:
     assert len(NAMES) == 8
     for name in NAMES:
@@ -32,8 +37,8 @@ def test_the_exercises_are_read_and_are_short() -> None:
         assert len((folder / "assignment.toml").read_text(encoding="utf-8").splitlines()) <= 50
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in NAMES])
 def test_an_exercise_verifies_on_the_cpu_in_both_languages(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

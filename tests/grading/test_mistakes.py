@@ -85,10 +85,10 @@ def submission(name: str) -> tuple[str, Submission]:
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
-    """Return the marks of a mistake: all of them take four minutes."""
+    """Return the marks of a mistake: all of them take six minutes."""
     if name in QUICK:
         return []
-    return [pytest.mark.slow if list(MISTAKES).index(name) % 3 == 0 else pytest.mark.alike]
+    return [pytest.mark.slow if list(MISTAKES).index(name) % 5 == 0 else pytest.mark.alike]
 
 
 def short_calls(name: str) -> Assignment:

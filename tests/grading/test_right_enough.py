@@ -64,6 +64,7 @@ def verdicts(found: list[dict[str, Any]]) -> list[str]:
     return [case["verdict"] for case in found]
 
 
+@pytest.mark.slow
 def test_fraction_output_and_case_decide(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     course.edit(TOML, "rtol = 1e-5 }", "rtol = 1e-5, output = { max_wrong_fraction = 0.01 } }")
     course.edit(TOML, "n = [1, 33, 257]", "n = [33, 257]")

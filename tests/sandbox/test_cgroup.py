@@ -251,6 +251,7 @@ def wait_for_word(running: spawn.Program, word: str) -> None:
         assert running.output.drain(), "it has ended"
 
 
+@pytest.mark.slow
 @real
 @pytest.mark.usefixtures("unwatched")
 def test_its_memory_counts_from_the_mark(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def test_a_judge_that_looks_late_charges_no_more_than_it_can_know(
     assert (late.processor_s, late.queued_s, late.left_s(10)) == (1.0, 11.0, 9.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "waited"), [(BURNS, False), (SLEEPS, True)])
 def test_the_judge_knows_whether_it_waited(tmp_path: Path, code: str, waited: bool) -> None:
     ended = run(tmp_path, code, 1.5)

@@ -103,6 +103,7 @@ def test_an_empty_folder_is_reported(tmp_path: Path) -> None:
     assert "there are no reports of submissions in" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(browser() is None, reason="no chromium here")
 def test_a_browser_shows_it(graded: Path, tmp_path: Path) -> None:
     names, page, picture = tmp_path / "names.csv", tmp_path / "page.html", tmp_path / "page.png"

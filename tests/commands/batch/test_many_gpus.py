@@ -73,6 +73,7 @@ def most_at_once(uses: list[Use]) -> int:
     )
 
 
+@pytest.mark.slow
 def test_every_gpu_is_used_and_timing_is_exclusive(tmp_path: Path) -> None:
     prepare(tmp_path / "class", 4)
     kept, given_up = grade(tmp_path / "class", jobs(tmp_path / "class", 16), 4)

@@ -218,6 +218,7 @@ def mutated(seed: int) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 @QUICKLY
 @given(st.integers(0, 1 << 32))
 def test_mutated_text_is_contained(seed: int) -> None:
