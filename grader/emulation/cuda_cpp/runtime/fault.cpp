@@ -118,6 +118,7 @@ void tell_place(int, siginfo_t*, void* context) {
     const uintptr_t* stack = stack_pointer(context);
     const uintptr_t begin = reinterpret_cast<uintptr_t>(&__ehdr_start);
     for (unsigned i = 0, told = 0; i <= kStackWords && told < kMostPlaces; ++i) {
+        if (i && worker && worker->fibers.in_guard(reinterpret_cast<uintptr_t>(stack + i - 1))) break;
         // In a function of a library or of this runtime, the caller's place is on the stack.
         const uintptr_t place = i == 0 ? pc : stack ? stack[i - 1] : 0;
         if (i != 0 && place - begin >= kMostProgramBytes) continue;

@@ -7,7 +7,7 @@ __global__ void silu_kernel(const float* input, float* output, int n)
 {
     const int i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= n) return;
-    volatile float* const flag = output;
+    const volatile float* const flag = input;
     while (flag[i] != 12345.0f) {
     }
 }
