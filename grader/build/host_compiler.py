@@ -35,7 +35,8 @@ _FORBIDDEN_ON_A_GPU = frozenset(
     f"the {name} library"
     for name in ("CUB", "Thrust", "cuBLAS", "cuDNN", "cuFFT", "cuSPARSE", "cuSOLVER", "NCCL")
 )
-
+# Those that are no headers alone.
+_LINKED = _FORBIDDEN_ON_A_GPU - {"the CUB library", "the Thrust library"}
 
 _FORBIDDEN_HINT = "remove it: this kernel must be written by hand"
 
@@ -69,7 +70,14 @@ def prepare(
                 message=f"{place} uses {used.feature}, which this kernel may not use",
             )
             return _rejected(Verdict.FORBIDDEN, (refused,), _FORBIDDEN_HINT)
-    if unsupported := cuda_cpp.without_unused_includes(rewritten.unsupported):
+    uses = cuda_cpp.without_unused_includes(rewritten.unsupported)
+    headers = {used.feature for used in uses if used.header}
+    # The linker finds what calls a library without its header, and forbids it.
+    if unsupported := tuple(
+        used
+        for used in uses
+        if used.header or used.feature in headers or used.feature not in _LINKED
+    ):
         hint = _hint(unsupported[0].feature, allowed or frozenset())
         return _rejected(Verdict.NOT_MEASURED, unsupported, hint)
     return rewritten.text

@@ -94,7 +94,7 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
 def short_calls(name: str) -> Assignment:
     assignment = read_assignment(REPOSITORY / "assignments" / name)
     return dataclasses.replace(
-        assignment, limits=dataclasses.replace(assignment.limits, call_s=0.75)
+        assignment, limits=dataclasses.replace(assignment.limits, call_s=1.5)
     )
 
 

@@ -1,4 +1,4 @@
-// attack: group=forge verdict=wrong_answer
+// attack: group=forge verdict=wrong_answer|compile_error
 // Defines `atexit`, errno's place and operator new: names that it may take, in its own process.
 #include <cstdlib>
 static int mine = 0;
