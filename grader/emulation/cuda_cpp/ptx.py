@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from grader.emulation.cuda_cpp.tokens import split_at_commas
+
 _TYPES = {
     **{f"{kind}{bits}": f"grader_{kind}{bits}" for kind in "us" for bits in (8, 16, 32, 64)},
     **{f"b{bits}": f"grader_u{bits}" for bits in (8, 16, 32, 64)},
@@ -170,25 +172,13 @@ def _operand(text: str, scope: _Scope) -> str:
     raise UnknownPtxError(f"the operand `{text}`")
 
 
-def _split(text: str) -> list[str]:
-    """Split at the commas outside braces and brackets."""
-    parts, depth, start = [], 0, 0
-    for i, letter in enumerate(text):
-        depth += (letter in "{[(") - (letter in "}])")
-        if letter == "," and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    rest = text[start:].strip()
-    return [*parts, rest] if rest else parts
-
-
 def _instruction(statement: str, scope: _Scope) -> str:
     match = _STATEMENT.match(statement)
     if match is None:
         raise UnknownPtxError(f"`{statement[:60]}`")
     negated, guard, opcode, rest = match.groups()
     words = [word for word in re.split(r"\.|::", opcode) if word]
-    arguments = _split(rest)
+    arguments = split_at_commas(rest)
     try:
         code = _translated(words, arguments, scope)
     except (IndexError, ValueError):
@@ -236,9 +226,9 @@ def _simple(words: list[str], arguments: list[str], scope: _Scope) -> str | None
 def _packed(arguments: list[str], kind: str, scope: _Scope) -> str | None:
     """`mov.b32 %0, {a, b}` and `mov.b32 {a, b}, %0`."""
     if arguments[1].startswith("{"):
-        parts = [_operand(part, scope) for part in _split(arguments[1].strip("{} "))]
+        parts = [_operand(part, scope) for part in split_at_commas(arguments[1].strip("{} "))]
         return _put(arguments[0], f"::grader::ptx::pack<{_TYPES[kind]}>({', '.join(parts)})", scope)
-    parts = _split(arguments[0].strip("{} "))
+    parts = split_at_commas(arguments[0].strip("{} "))
     source = _operand(arguments[1], scope)
     bits = int(kind[1:]) // len(parts)
     return " ".join(
@@ -315,13 +305,13 @@ def _memory(words: list[str], arguments: list[str], scope: _Scope) -> str | None
     if words[0] in ("ld", "ldu"):
         where = _address(arguments[1], kind, words, scope)
         value = f"::grader::ptx::load<{kind}, {wide}, {int(bool(strong))}>({where})"
-        targets = _split(arguments[0].strip("{} ")) if wide > 1 else [arguments[0]]
+        targets = split_at_commas(arguments[0].strip("{} ")) if wide > 1 else [arguments[0]]
         puts = " ".join(
             _put(target, f"grader_ptx_loaded.v[{i}]", scope) for i, target in enumerate(targets)
         )
         fence = f" grader_fence({scope_fence});" if "acquire" in words else ""
         return f"{{ auto grader_ptx_loaded = {value}; {puts}{fence} }}"
-    sources = _split(arguments[1].strip("{} ")) if wide > 1 else [arguments[1]]
+    sources = split_at_commas(arguments[1].strip("{} ")) if wide > 1 else [arguments[1]]
     values = ", ".join(
         f"::grader::ptx::as<{kind}>({_operand(source, scope)})" for source in sources
     )
@@ -437,7 +427,7 @@ def _matrix(words: list[str], arguments: list[str], scope: _Scope) -> str | None
     if words[0] == "ldmatrix":
         if "m8n8" not in words or words[-1] != "b16":
             return None
-        targets = _split(arguments[0].strip("{} "))
+        targets = split_at_commas(arguments[0].strip("{} "))
         where = _address(arguments[1], "char", ["shared"], scope)
         form = f"{len(targets)}, {int('trans' in words)}"
         call = f"::grader::ptx::load_matrices<{form}>({where})"
@@ -454,11 +444,11 @@ def _matrix(words: list[str], arguments: list[str], scope: _Scope) -> str | None
     parts = [
         ", ".join(
             f"::grader::ptx::bits({_operand(part, scope)})"
-            for part in _split(argument.strip("{} "))
+            for part in split_at_commas(argument.strip("{} "))
         )
         for argument in arguments[1:]
     ]
-    targets = _split(arguments[0].strip("{} "))
+    targets = split_at_commas(arguments[0].strip("{} "))
     depth = shape.rpartition("k")[2]
     result = {"f32": "float", "f16": "grader_f16", "s32": "int"}[kinds[0]]
     kind = "grader_tf32" if kinds[1] == "tf32" else _TYPES[kinds[1]]

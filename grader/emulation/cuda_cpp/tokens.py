@@ -128,3 +128,15 @@ def tokenize(text: str) -> list[Token]:
         elif kind not in (Kind.SPACE, Kind.COMMENT):
             line_begins = False
     return tokens
+
+
+def split_at_commas(text: str) -> list[str]:
+    """Split at the commas outside brackets, those of templates too; an empty end is left out."""
+    parts, depth, start = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter in "([{<") - (letter in ")]}>")
+        if letter == "," and depth == 0:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    rest = text[start:].strip()
+    return [*parts, rest] if rest else parts

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.emulation.cuda_cpp.gimple import Function, Statement, functions, spellings
+from grader.emulation.cuda_cpp.tokens import split_at_commas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,7 @@ def _accesses(text: str, own: frozenset[str]) -> tuple[int, bool]:
         return 0, False
     stores = int(_is_shared(to, own, named=True))
     if call:
-        arguments = _parts(call["arguments"])
+        arguments = split_at_commas(call["arguments"])
         return stores + sum(_is_shared(part, own, named=True) for part in arguments), True
     return stores + (_is_shared(value, own, named=False) if assigned else 0), False
 
@@ -125,14 +126,3 @@ def _is_shared(operand: str, own: frozenset[str], *, named: bool) -> bool:
         return False
     # A function's name alone is its address.
     return base[0] not in own and operand != base[0]
-
-
-def _parts(arguments: str) -> list[str]:
-    """Split at the commas outside brackets."""
-    parts, depth, start = [], 0, 0
-    for place, letter in enumerate(arguments):
-        depth += (letter in "([{<") - (letter in ")]}>")
-        if letter == "," and depth == 0:
-            parts.append(arguments[start:place].strip())
-            start = place + 1
-    return [*parts, arguments[start:].strip()]
