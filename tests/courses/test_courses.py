@@ -37,20 +37,24 @@ def test_the_exercises_are_read_and_are_short() -> None:
         assert len((folder / "assignment.toml").read_text(encoding="utf-8").splitlines()) <= 50
 
 
+def exit_code_of(name: str, device: str, course: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Verify a copy of an exercise in a course of its own."""
+    for tree in ("assignments", "reference"):
+        shutil.copytree(COURSES / tree / name, course / tree / name)
+    monkeypatch.chdir(course)
+    return verify(
+        assignments=(name,), device=device, kernels=(), languages=(), samples=(), jobs=None,
+        repeat=1, seed=0, json_path=None, update=True,
+    )  # fmt: skip
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in NAMES])
 def test_an_exercise_verifies_on_the_cpu_in_both_languages(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for tree in ("assignments", "reference"):
-        shutil.copytree(COURSES / tree / name, tmp_path / tree / name)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDACXX", "")
-    exit_code = verify(
-        assignments=(name,), device="cpu", kernels=(), languages=(), samples=(), jobs=None,
-        repeat=1, seed=0, json_path=None, update=True,
-    )  # fmt: skip
-    assert exit_code == 0
+    assert exit_code_of(name, "cpu", tmp_path, monkeypatch) == 0
     assert (tmp_path / "student_template" / name / f"{name}.h").is_file()
 
 
@@ -60,11 +64,4 @@ def test_an_exercise_verifies_on_the_cpu_in_both_languages(
 def test_an_exercise_verifies_on_a_gpu(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for tree in ("assignments", "reference"):
-        shutil.copytree(COURSES / tree / name, tmp_path / tree / name)
-    monkeypatch.chdir(tmp_path)
-    exit_code = verify(
-        assignments=(name,), device="cuda", kernels=(), languages=(), samples=(), jobs=None,
-        repeat=1, seed=0, json_path=None, update=True,
-    )  # fmt: skip
-    assert exit_code == 0
+    assert exit_code_of(name, "cuda", tmp_path, monkeypatch) == 0
