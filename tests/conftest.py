@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from classrooms import make_classroom
 from course import Course, make_course
 
+from grader.commands.verify import run, tasks
 from grader.gpu.lock import shared_use
 from grader.gpu.nvml import Gpu, gpus, visible
 from grader.pool.state import WorkerState
@@ -117,6 +120,21 @@ def state() -> Iterator[WorkerState]:
     state = WorkerState()
     yield state
     state.close()
+
+
+@pytest.fixture
+def one_process(state: WorkerState, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `grade verify` do its tasks in this process, which has torch and a Python server."""
+
+    class OneProcess(contextlib.nullcontext["OneProcess"]):
+        def __init__(self, jobs: int) -> None:
+            super().__init__(self)
+
+        def results(self, planned: Sequence[tasks.Task]) -> Iterator[tuple[tasks.Task, Any]]:
+            for task in planned:
+                yield task, tasks.rows_of(task, state)
+
+    monkeypatch.setattr(run, "Pool", OneProcess)
 
 
 @pytest.fixture

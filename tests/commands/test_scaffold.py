@@ -64,6 +64,7 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
+@pytest.mark.usefixtures("one_process")
 def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, arguments, languages in (
         ("everything", EVERYTHING, ("cuda", "triton")),

@@ -49,6 +49,7 @@ def exit_code_of(name: str, device: str, course: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.usefixtures("one_process")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in NAMES])
 def test_an_exercise_verifies_on_the_cpu_in_both_languages(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
