@@ -150,10 +150,12 @@ GRADER_HOT bool near_frame(uintptr_t address, size_t bytes) {
     return address - reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < FiberPool::kGuardBytes - bytes;
 }
 
+inline bool any_host_rule() { return host_memory::any_array || variables::any_managed; }
+
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
     if (GRADER_RARE(!state.active)) {
         if (state.interleaved) interleave(access_of(form, address, pc));
-        else if (arena::contains(address) || host_memory::any_array || variables::any_managed) touched_by_host(access_of(form, address, pc));
+        else if (arena::contains(address) || any_host_rule()) touched_by_host(access_of(form, address, pc));
         return;
     }
     if (GRADER_RARE(--state.countdown < 0)) break_point();

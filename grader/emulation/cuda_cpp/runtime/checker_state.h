@@ -10,6 +10,7 @@
 
 namespace grader {
 
+struct Allocation;
 struct Finding;
 
 struct CheckerState {
@@ -25,6 +26,7 @@ struct CheckerState {
     bool block_scope;     // the next atomic is atomic for its block only
     bool may_lock;        // the next atomic may take a lock: a CAS or an exchange
     bool locals;          // local variables are filled, to find reads of the filling
+    uintptr_t range_begin, range_end;  // of the struct that the accesses copy word by word; 0: none
     uintptr_t image;      // start of the shared object
     uintptr_t shared_base;
     ShadowCell* shared_shadow;
@@ -67,6 +69,10 @@ struct VariableShadow {
     uintptr_t begin;
 };
 VariableShadow variable_shadow(uintptr_t address);
+void written_by_host(Allocation& allocation, uintptr_t begin, size_t bytes);
+// True if nothing wrote any word of this range of pinned or managed memory.
+bool never_written(const Allocation& allocation, uintptr_t begin, size_t bytes);
+uint32_t unwaited_since();  // the first epoch of launches that the host has not waited for; 0: none
 void strong(const Access& access);
 // A write whose finding depends on whether it changes the value.
 void resolve_pending();

@@ -23,6 +23,7 @@
 #include "findings.h"
 #include "host_memory.h"
 #include "ordering.h"
+#include "pending.h"
 #include "places.h"
 
 namespace grader::checker {
@@ -145,6 +146,13 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
 }
 
 void uninitialized(const Access& access, Space space) {
+    const Allocation* a = space == Space::global ? arena::find(access.address) : nullptr;
+    if (a && a->zone == Zone::open) {
+        // Host code fills the members of a struct, not the padding that a copy of it reads.
+        const bool copied = access.address >= state.range_begin && access.address < state.range_end;
+        if (!never_written(*a, copied ? state.range_begin : access.address,
+                           copied ? state.range_end - state.range_begin : access.bytes)) return;
+    }
     Finding f = about(access, Kind::uninitialized,
                       space == Space::shared ? "shared memory is read before this block has written it"
                                              : "device memory is read before anything was written to it");
@@ -156,8 +164,7 @@ void uninitialized(const Access& access, Space space) {
 
 namespace {
 
-// As a float a signalling NaN, which arithmetic changes: only the first read of it is found.
-constexpr uint32_t kFilling = 0xffa5c3a1;
+using arena::kFilling;  // only the first read of it is found
 
 struct Local {
     const char* name;
@@ -278,6 +285,52 @@ bool elsewhere(const Access& access) {
     worker->abandon(cudaErrorIllegalAddress);
 }
 
+namespace {
+
+// The device's last access of these bytes that the host has not waited for, as its program counter.
+bool still_used(const Allocation& a, const Access& access, uintptr_t& pc, bool& write) {
+    const uint32_t since = unwaited_since();
+    if (!since || !a.shadow) return false;
+    for (uintptr_t word = access.address & ~uintptr_t(3); word < access.address + access.bytes; word += 4) {
+        const ShadowCell& cell = a.shadow[cell_index((word - a.begin) / 4)];
+        write = stamp::epoch(cell.write) >= since;
+        if (!write && !(access.write && stamp::epoch(cell.read) >= since)) continue;
+        const uintptr_t at = detail::decode_pc(cell.detail >> (write ? detail::kWritePc : detail::kReadPc) & detail::kPcMask);
+        pc = at ? state.image + at : 0;
+        return true;
+    }
+    return false;
+}
+
+// Host code accesses pinned or managed memory.
+void touched_open(const Access& access, Allocation& a) {
+    if (access.strong) {  // it may wait for a flag
+        wait_for_device();
+    } else if (const unwaited::Copy* copy = unwaited::find(access.address, access.bytes, access.write)) {
+        Finding f = about(access, Kind::race, "host code uses memory before an asynchronous copy has ended");
+        f.space = "global";
+        f.other_pc = copy->pc;
+        f.other_write = copy->writes;
+        findings::name_buffer(f, a);
+        findings::add(f);
+    } else if (Finding f = about(access, Kind::race, "host code uses memory before a kernel has ended");
+               still_used(a, access, f.other_pc, f.other_write)) {
+        f.space = "global";
+        findings::name_buffer(f, a);
+        findings::add(f);
+    }
+    if (access.write) {
+        written_by_host(a, access.address, access.bytes);
+    } else if (a.must_be_written == 15 && never_written(a, access.address, access.bytes)) {
+        Finding f = about(access, Kind::uninitialized, "host code reads memory before anything was written to it");
+        f.space = "global";
+        findings::name_buffer(f, a);
+        findings::add(f);
+    }
+}
+
+}  // namespace
+
 void touched_by_host(const Access& access) {
     if (arena::contains(access.address)) arena::settle();
     if (const host_memory::Array* array = host_memory::find(access.address)) {
@@ -300,6 +353,7 @@ void touched_by_host(const Access& access) {
         findings::add(f);
         return;
     }
+    if (open) touched_open(access, *const_cast<Allocation*>(a));
     if (v || open) {
         if (access.write) host_wrote(access.bytes);
         else host_read(access.bytes);
