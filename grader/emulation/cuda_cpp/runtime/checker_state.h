@@ -27,6 +27,7 @@ struct CheckerState {
     bool may_lock;        // the next atomic may take a lock: a CAS or an exchange
     bool locals;          // local variables are filled, to find reads of the filling
     uintptr_t range_begin, range_end;  // of the struct that the accesses copy word by word; 0: none
+    volatile uintptr_t probed_from;  // where host code's access is, while its memory is looked at; else 0
     uintptr_t image;      // start of the shared object
     uintptr_t shared_base;
     ShadowCell* shared_shadow;
@@ -63,6 +64,8 @@ void outside(const Access& access);                       // in the arena, but n
 void outside_shared(const Access& access);
 bool elsewhere(const Access& access);                     // neither arena, shared nor stack
 void touched_by_host(const Access& access);
+void touched_past_heap(const Access& access);              // perhaps: the bytes are the pattern
+void host_range(const Access& access);                     // many bytes, by memcpy or memset
 void interleave(const Access& access);                     // in place of a check (residents.cpp)
 struct VariableShadow {
     ShadowCell* cells;  // null if the address is in no device variable

@@ -40,8 +40,7 @@ void hook_range(const void* address, size_t bytes, bool write, void* pc) {
     const char* end = a + bytes;
     if (!state.active && !state.interleaved) {  // host code
         const unsigned n = unsigned(std::min<size_t>(bytes, UINT32_MAX));
-        if (n && (arena::contains(reinterpret_cast<uintptr_t>(a)) || checker::any_host_rule()))
-            checker::touched_by_host({reinterpret_cast<uintptr_t>(a), n, write, false, false, reinterpret_cast<uintptr_t>(pc)});
+        if (n) checker::host_range({reinterpret_cast<uintptr_t>(a), n, write, false, false, reinterpret_cast<uintptr_t>(pc)});
         return;
     }
     state.range_begin = reinterpret_cast<uintptr_t>(a);

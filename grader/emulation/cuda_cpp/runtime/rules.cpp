@@ -18,10 +18,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "access.h"
 #include "checker.h"
-#include "checker_state.h"
 #include "findings.h"
-#include "host_memory.h"
 #include "ordering.h"
 #include "pending.h"
 #include "places.h"
@@ -331,24 +330,49 @@ void touched_open(const Access& access, Allocation& a) {
 
 }  // namespace
 
+namespace {
+
+void past_heap(const Access& access, const host_heap::Block& block) {
+    Finding f = about(access, Kind::out_of_bounds, "host code accesses memory past the end of what it allocated");
+    f.space = "host";
+    f.buffer_bytes = block.end - block.begin;
+    f.offset = int64_t(access.address - block.begin);
+    findings::add(f);
+}
+
+}  // namespace
+
+void touched_past_heap(const Access& access) {
+    const host_heap::Block block = host_heap::find(access.address);
+    if (!block.begin || access.address < block.end || (block.may_be_text && access.bytes == 1)) return;
+    past_heap(access, block);
+}
+
+void host_range(const Access& access) {
+    if (arena::contains(access.address) || any_host_rule()) touched_by_host(access);
+    const host_heap::Block block = host_heap::find(access.address);
+    if (block.begin && !block.may_be_text && access.address + access.bytes > block.end) past_heap(access, block);
+}
+
 void touched_by_host(const Access& access) {
     if (arena::contains(access.address)) arena::settle();
     if (const host_memory::Array* array = host_memory::find(access.address)) {
         if (array->holds(access.address, access.bytes)) return;
         Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an array");
-        f.warning = true;  // no device tool checks this
         places::name(f);
         findings::add(f);
         return;
     }
     const variables::Variable* v = variables::any_managed ? variables::at(access.address) : nullptr;
-    if (!arena::contains(access.address) && !(v && v->managed)) return;
+    if (!arena::contains(access.address) && !(v && v->managed)) {
+        if (near_heap(access.address, access.bytes, access.pc)) touched_past_heap(access);
+        return;
+    }
     const Allocation* a = arena::find(access.address);
     const bool open = a && a->zone == Zone::open && a->live;
     if (open && (access.address < a->begin || access.address + access.bytes > a->end)) {
         Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an allocation");
         f.space = "global";
-        f.warning = true;  // no device tool checks this
         findings::name_buffer(f, *a);
         findings::add(f);
         return;
