@@ -125,6 +125,8 @@ class Finding:
                 if self.kind == "out_of_bounds":
                     what = f"a {_access(self.write)} of {what}"
             parts.append(f": {what}")
+        if self.kind == "out_of_bounds" and self.other_line is not None:
+            parts.append(f", its index overflows `int` in line {self.other_line}")
         if self.arrived and self.block_size:
             parts.append(f": {self.arrived} of {math.prod(self.block_size)} threads reach it")
             if self.other_line and self.other_line != self.line:

@@ -56,6 +56,7 @@ void break_point();                                       // when countdown reac
 // `known`: the word had a value before this access.
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask,
               unsigned mask, uint32_t other_pc, bool known);
+uintptr_t overflow_behind(uintptr_t address, unsigned access_bytes);  // its program counter, or 0
 void uninitialized(const Access& access, Space space);
 void local_read(const Access& access);
 void local_of_another(const Access& access);              // on a stack, but not near the stack pointer

@@ -29,9 +29,10 @@ Block find(uintptr_t address);
 constexpr uint64_t kPattern = 0x9d3ba7f15ec4682b;
 // True if the bytes are the pattern's; reads no further than the aligned word of the address.
 inline bool has_pattern(uintptr_t address, size_t bytes) {
-    const size_t skip = address % sizeof kPattern, room = sizeof kPattern - skip;
-    return memcmp(reinterpret_cast<const void*>(address), reinterpret_cast<const char*>(&kPattern) + skip,
-                  bytes < room ? bytes : room) == 0;
+    uint64_t word;
+    memcpy(&word, reinterpret_cast<const void*>(address - address % sizeof word), sizeof word);
+    const uint64_t rest = (word ^ kPattern) >> address % sizeof word * 8;
+    return !(bytes < sizeof word ? rest & ((uint64_t(1) << bytes * 8) - 1) : rest);
 }
 #endif
 

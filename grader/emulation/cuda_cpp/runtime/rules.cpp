@@ -217,6 +217,7 @@ void outside(const Access& access) {
     } else {
         f.message = "the access is past the end of its buffer";
     }
+    f.other_pc = overflow_behind(access.address, access.bytes);
     if (a && a->live && a->zone == Zone::read_only) fatal = access.write || access.address >= a->map_end;
     findings::add(f);
     if (fatal) worker->abandon(cudaErrorIllegalAddress);
@@ -277,6 +278,7 @@ bool elsewhere(const Access& access) {
         findings::add(f);
         return false;
     }
+    f.other_pc = overflow_behind(access.address, access.bytes);
     if (access.address < 4096) f.message = "a null pointer is dereferenced";
     else if (access.address - state.shared_base + (kSharedArena * 4) < kSharedArena * 8) f.message = "the address is far outside shared memory";
     else if (!places::is_mapped(access.address)) f.message = "an address that belongs to nothing is accessed";
