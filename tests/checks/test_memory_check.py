@@ -164,7 +164,9 @@ LEAKS = {
 }
 
 
-@pytest.mark.parametrize("name", slow_unless({"lost-in-odd-calls", "kept", "one-of-two"}.__contains__, LEAKS))
+@pytest.mark.parametrize(
+    "name", slow_unless({"lost-in-odd-calls", "kept", "one-of-two"}.__contains__, LEAKS)
+)
 def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
     silu: Assignment, tmp_path: Path, name: str
 ) -> None:

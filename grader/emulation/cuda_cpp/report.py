@@ -45,7 +45,8 @@ class Report:
     number of bytes that copies wrote: a run without either proves nothing. Host code got
     `host_read_bytes` of device-accessible memory, and put `host_wrote_bytes` there. `unsupported`
     has sentences about unsupported features found at run time. `over_limit` is true if
-    the access limit ended the run, `complete` if the run wrote its summary.
+    the access limit ended the run, `complete` if the run wrote its summary, `order_decides` if
+    threads that run in another order may lead to more findings.
     """
 
     findings: tuple[Finding, ...]
@@ -59,6 +60,7 @@ class Report:
     unsupported: tuple[str, ...]
     over_limit: bool
     complete: bool
+    order_decides: bool = False
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -106,6 +108,7 @@ def report_of(
         ),
         over_limit=any(record["record"] == "limit" for record in records),
         complete=bool(summaries),
+        order_decides=any(record.get("order_decides") is True for record in summaries),
     )
 
 

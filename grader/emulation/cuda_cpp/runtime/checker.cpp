@@ -420,7 +420,8 @@ void flush(bool after_fault) {
     if (!after_fault && settings.writers) writers::write();
     ReportLine("summary").number("accesses", all_accesses).number("launches", launches)
         .number("copied_bytes", copied_bytes).number("host_read_bytes", host_read_bytes)
-        .number("host_wrote_bytes", host_wrote_bytes).write();
+        .number("host_wrote_bytes", host_wrote_bytes).truth("order_decides", state.order_decides).write();
+    state.order_decides = false;
     all_accesses = launches = copied_bytes = host_read_bytes = host_wrote_bytes = 0;
 }
 

@@ -34,6 +34,7 @@ struct CheckerState {
     uintptr_t stacks_base;
     size_t stacks_bytes;
     counters::Log* thread_log;
+    bool order_decides;   // a finding was left out, or is mild, because of the order in which threads ran
     uint64_t read_words, written_words;  // of global memory, first time in this launch
 };
 // Hidden, so that the hooks access it directly, without the linker's table.

@@ -59,7 +59,7 @@ void resolve_pending() {
     pending.any = false;
     state.countdown += pending.countdown;
     if (memcmp(pending.before, reinterpret_cast<const void*>(pending.address), pending.bytes) == 0) {
-        pending.finding.warning = true;
+        pending.finding.warning = state.order_decides = true;
         pending.finding.message = pending.finding.other_write
                                       ? "threads write one location without order, all of them the same value"
                                       : "a thread writes the value that is there, and another reads it without order";
@@ -106,11 +106,15 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
             f.message = "threads of one block access one location without a barrier between";
         }
         order = ordering::between_threads(mine, theirs, stamp::segment(other));
+        if (order == ordering::Order::acquired) state.order_decides = true;
         if (order == ordering::Order::acquired || stamp::segment(other) == stamp::kSegmentMax) return;
         f.other_thread = theirs;
     } else {
         order = ordering::between_blocks(stamp::epoch(other), stamp::thread(other), stamp::segment(other));
-        if (order == ordering::Order::acquired) return;
+        if (order == ordering::Order::acquired) {
+            state.order_decides = true;
+            return;
+        }
         f.message = narrow ? "different blocks update one location with atomics of block scope"
                            : "different blocks access one location, and nothing orders blocks";
     }
