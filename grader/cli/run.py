@@ -48,8 +48,8 @@ class _Program(click.Command):
 @click.option(
     "--schedule",
     type=click.Choice(["forward", "reverse", "random", "interleaved"]),
-    help="The order of blocks and threads: by default forward, and then reverse if that may find more. "
-    "A result that changes with it depends on the order. "
+    help="The order of blocks and threads: by default forward, and then reverse if that may find "
+    "more. A result that changes with it depends on the order. "
     "With `interleaved` they take turns, without checks: races show in the program's own output.",
 )
 @click.option(

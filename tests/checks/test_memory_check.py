@@ -116,8 +116,8 @@ extern "C" void silu(const float* input, float* output, int n)
 """
 
 
-# What a call allocates, what it frees, and how many of the calls that must leave nothing leak: one of
-# each case, and four more of the first.
+# What a call allocates, what it frees, and how many of the calls that must leave nothing leak: one
+# of each case, and four more of the first.
 LEAKS = {
     "freed": ("float* scratch; cudaMalloc(&scratch, n * 4);", "cudaFree(scratch);", 0),
     "lost": ("float* scratch; cudaMalloc(&scratch, n * 4);", "", 7),
@@ -182,7 +182,7 @@ def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
 # ---- forged records ----
 
 UNSUPPORTED = (
-    r'static const char told[] = "{\"record\":\"unsupported\",\"feature\":\"x\",\"message\":\"x\"}\n";'
+    r'const char told[] = "{\"record\":\"unsupported\",\"feature\":\"x\",\"message\":\"x\"}\n";'
     " (void)!write(4, told, sizeof told - 1);"
 )
 

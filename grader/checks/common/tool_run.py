@@ -49,7 +49,7 @@ def run_under_tool(
 ) -> ToolOutcome:
     """Call the submission on every case, `calls` times each, until a call fails.
 
-    The case with the least data is called `for_leaks` times more: of these calls, leaks alone count.
+    The case with the least data is called `for_leaks` times more. Of these calls only leaks count.
     """
     least = min((case for case, _ in cases), key=partial(_bytes, setup)).name if for_leaks else ""
     loaded = session.load()

@@ -85,9 +85,9 @@ def read_host(
 ) -> AccessCounts:
     """Read the records that the checked host build wrote about one call, all blocks counted.
 
-    `call_records` were written until the end of the call, which ended well, `records` until the end of the worker:
-    the runtime writes one summary in each part. `text` is the rewritten source file. Raises
-    ValueError if the runtime cannot have written a record.
+    `call_records` were written until the end of the call, which ended well, `records` until the
+    end of the worker: the runtime writes one summary in each part. `text` is the rewritten source
+    file. Raises ValueError if the runtime cannot have written a record.
     """
     summaries = _summaries(call_records), _summaries(records) - _summaries(call_records)
     if max(summaries) > 1:

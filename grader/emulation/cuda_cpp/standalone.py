@@ -197,8 +197,8 @@ def run_in_orders(
 ) -> Run:
     """Run a program, and once more in another order of threads where that may find more.
 
-    The first order has put accesses in order, by a fence and an atomic, that the threads did not wait
-    for. The second run has no input, and its output is dropped.
+    By luck, a fence and an atomic may order accesses in the first run. The second run has no
+    input, and its output is dropped.
     """
     begun_s = time.monotonic()
     first = run(
