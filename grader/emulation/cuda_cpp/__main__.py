@@ -136,7 +136,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
     if result.report.unsupported:
         return 2
-    if result.exit_code < 0 or result.report.errors:
+    if result.exit_code < 0 or result.report.errors or result.report.faults:
         return 1
     return result.exit_code
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, read_counters
@@ -25,7 +26,10 @@ Locate = Callable[[set[int]], Mapping[int, Place]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fatal signal, or an exceeded limit. Place and buffer are None if unknown."""
+    """What ended the program or a kernel: a fatal signal, a failed `assert`, a `__trap()`.
+
+    Place and buffer are None if unknown.
+    """
 
     signal: str
     message: str
@@ -95,7 +99,11 @@ def report_of(
     return Report(
         findings=read_findings(records, places=places, sources=sources, wrong=wrong),
         kernels=read_counters(records, places=places),
-        faults=tuple(_fault(record, places) for record in records if record["record"] == "fault"),
+        faults=tuple(
+            _FAULTS[record["record"]](record, places)
+            for record in records
+            if record["record"] in _FAULTS
+        ),
         accesses=sum(record["accesses"] for record in summaries),
         launches=sum(record["launches"] for record in summaries),
         copied_bytes=sum(record["copied_bytes"] for record in summaries),
@@ -132,3 +140,25 @@ def _fault(record: Mapping[str, object], places: Mapping[int, Place]) -> Fault:
         buffer=str(buffer) if buffer is not None else None,
         offset=offset if isinstance(offset, int) else None,
     )
+
+
+def _assertion(record: Mapping[str, object], _: Mapping[int, Place]) -> Fault:
+    line = record.get("line")
+    return Fault(
+        signal="assert",
+        message=f"the assertion `{record['expression']}` failed",
+        file=PurePath(str(record["file"])).name,
+        line=line if isinstance(line, int) else None,
+        in_kernel=True,
+        kernel=str(record["kernel"]),
+        buffer=None,
+        offset=None,
+    )
+
+
+def _trap(record: Mapping[str, object], places: Mapping[int, Place]) -> Fault:
+    known = {"signal": "__trap()", "message": "the kernel ended itself", "in_kernel": True}
+    return _fault({**record, **known}, places)
+
+
+_FAULTS = {"fault": _fault, "assertion": _assertion, "trap": _trap}
