@@ -76,7 +76,9 @@ def test_an_access_without_a_hook_is_told(tmp_path: Path) -> None:
 struct Pair { float a, b; };
 __device__ __noinline__ Pair swapped(Pair p) { return {p.b, p.a}; }
 __global__ void swap(Pair* p) { new (p) Pair(swapped(*p)); }
-int main() { Pair* p; cudaMallocManaged(&p, 8); *p = {1, 2}; swap<<<1, 1>>>(p); return cudaFree(p); }
+int main() { Pair* p; cudaMallocManaged(&p, 8); *p = {1, 2};
+    swap<<<1, 1>>>(p);
+    return cudaFree(p); }
 """
     done = tool("kernel.cu", "--no-counters", folder=tmp_path, text=text)
     assert done.returncode == 0
