@@ -107,6 +107,10 @@ def _hint(found: HostFinding, text: str) -> str:
             return _HINTS["the access begins before its buffer"]
         if found.message == "the access is past the end of its buffer":
             return _beyond(found, text)
+    if found.message == "host code accesses memory outside an allocation" and found.buffer:
+        call = re.search(rf"[aA]lloc\w*\([^;]*&\s*{re.escape(found.buffer)}\b[^;]*;", text)
+        if call and "sizeof" not in call[0]:
+            return _FOUND["an allocation without sizeof"].replace("BUFFER", found.buffer)
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
     both_write = found.kind == "race" and found.write and found.other_write

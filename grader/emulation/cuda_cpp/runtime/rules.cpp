@@ -309,6 +309,7 @@ bool still_used(const Allocation& a, const Access& access, uintptr_t& pc, bool& 
 
 // Host code accesses pinned or managed memory.
 void touched_open(const Access& access, Allocation& a) {
+    if (device_lost()) return;  // nothing waits any more
     if (access.strong) {  // it may wait for a flag
         wait_for_device();
     } else if (const unwaited::Copy* copy = unwaited::find(access.address, access.bytes, access.write)) {
@@ -361,6 +362,7 @@ void host_range(const Access& access) {
 }
 
 void touched_by_host(const Access& access) {
+    if (in_kernel()) return;  // without checks
     if (arena::contains(access.address)) arena::settle();
     if (const host_memory::Array* array = host_memory::find(access.address)) {
         if (array->holds(access.address, access.bytes)) return;
