@@ -48,9 +48,8 @@ class _Program(click.Command):
 @click.option(
     "--schedule",
     type=click.Choice(["forward", "reverse", "random", "interleaved"]),
-    default="forward",
-    show_default=True,
-    help="The order of blocks and threads. A result that changes with it depends on the order. "
+    help="The order of blocks and threads: by default forward, and then reverse if that may find "
+    "more. A result that changes with it depends on the order. "
     "With `interleaved` they take turns, without checks: races show in the program's own output.",
 )
 @click.option(
@@ -79,7 +78,7 @@ def run(
     std: str,
     checks: bool,
     counters: bool,
-    schedule: str,
+    schedule: str | None,
     unset_locals: bool,
     seed: int,
     timeout_s: float | None,
@@ -107,7 +106,8 @@ def run(
     names = [Path(file).name for file in files]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two files are called {twice}", tip="rename one")
-    words = ["--schedule", schedule, "--seed", str(seed)]
+    words = [] if schedule is None else ["--schedule", schedule]
+    words += ["--seed", str(seed)]
     words += ["--std", std, *(f"-I{folder}" for folder in include_dirs)]
     words += [f"-D{define}" for define in defines]
     words += [] if checks else ["--fast"]

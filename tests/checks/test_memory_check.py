@@ -116,10 +116,21 @@ extern "C" void silu(const float* input, float* output, int n)
 """
 
 
-# What a call allocates, what it frees, and how many calls of three leak.
+# What a call allocates, what it frees, and how many of the calls that must leave nothing leak: one
+# of each case, and four more of the first.
 LEAKS = {
     "freed": ("float* scratch; cudaMalloc(&scratch, n * 4);", "cudaFree(scratch);", 0),
-    "lost": ("float* scratch; cudaMalloc(&scratch, n * 4);", "", 3),
+    "lost": ("float* scratch; cudaMalloc(&scratch, n * 4);", "", 7),
+    "lost-in-odd-calls": (
+        "static int calls; float* scratch; cudaMalloc(&scratch, n * 4);",
+        "if (++calls % 2 == 0) cudaFree(scratch);",
+        2,
+    ),
+    "lost-in-each-fifth-call": (
+        "static int calls; float* scratch; cudaMalloc(&scratch, n * 4);",
+        "if (++calls % 5 != 0) cudaFree(scratch);",
+        2,
+    ),
     "lost-once": (
         "float* scratch; cudaMalloc(&scratch, n * 4);",
         "if (n != 33) cudaFree(scratch);",
@@ -148,12 +159,14 @@ LEAKS = {
     "one-of-two": (
         "float *scratch, *other; cudaMalloc(&scratch, n * 4); cudaMalloc(&other, n * 4);",
         "cudaFree(scratch);",
-        3,
+        7,
     ),
 }
 
 
-@pytest.mark.parametrize("name", slow_unless({"lost", "kept", "one-of-two"}.__contains__, LEAKS))
+@pytest.mark.parametrize(
+    "name", slow_unless({"lost-in-odd-calls", "kept", "one-of-two"}.__contains__, LEAKS)
+)
 def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
     silu: Assignment, tmp_path: Path, name: str
 ) -> None:
@@ -164,6 +177,23 @@ def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
     found = [(f.kind, f.line, f.count) for f in check.evidence.findings]
     assert found == ([("leak", 11, leaks)] if leaks else [])
     assert check.verdict is (Verdict.MEMORY_ERROR if leaks else Verdict.ACCEPTED), check.message
+
+
+# ---- forged records ----
+
+UNSUPPORTED = (
+    r'const char told[] = "{\"record\":\"unsupported\",\"feature\":\"x\",\"message\":\"x\"}\n";'
+    " (void)!write(4, told, sizeof told - 1);"
+)
+
+
+def test_an_unsupported_feature_that_ended_no_call_is_forged(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    text = SCRATCH.format(allocate="float* scratch; cudaMalloc(&scratch, n * 4);", free=UNSUPPORTED)
+    (tmp_path / "silu.cu").write_text(f"#include <unistd.h>\n{text}")
+    check = memory_check(silu, tmp_path, Language.CUDA)
+    assert (check.verdict, check.pending) == (Verdict.TAMPERED, 0)
 
 
 # ---- calls that never end ----

@@ -158,6 +158,11 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
                 f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
     meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
+    trap = last_record(outcome, "trap")
+    if trap is not None:
+        meaning += (
+            f": __trap(){_in_kernel(text_of(trap, 'kernel'))}{_at(source_place(trap, built))}"
+        )
     refused = last_record(outcome, "refused_launch")
     if refused is not None and refused.get("error") == code:
         meaning += f": {_refused_launch(refused)}{_at(source_place(refused, built))}"

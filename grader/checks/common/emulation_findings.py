@@ -12,6 +12,7 @@ from grader.build.artifact import Built
 from grader.checks.common.findings import hint
 from grader.checks.common.source_lines import locator
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
+from grader.emulation.cuda_cpp.findings import barrier_between
 from grader.emulation.cuda_cpp.report import Report, report_of
 from grader.report.evidence import Finding
 from grader.text.hints import hints
@@ -106,11 +107,15 @@ def _hint(found: HostFinding, text: str) -> str:
             return _HINTS["the access begins before its buffer"]
         if found.message == "the access is past the end of its buffer":
             return _beyond(found, text)
+    if found.message == "host code accesses memory outside an allocation" and found.buffer:
+        call = re.search(rf"[aA]lloc\w*\([^;]*&\s*{re.escape(found.buffer)}\b[^;]*;", text)
+        if call and "sizeof" not in call[0]:
+            return _FOUND["an allocation without sizeof"].replace("BUFFER", found.buffer)
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
     both_write = found.kind == "race" and found.write and found.other_write
     if found.kind == "race" and "threads of one block" in found.message and found.other_line:
-        between = _barrier_between(text, found.other_line, found.line)
+        between = barrier_between(text, found.other_line, found.line, barrier="__syncthreads")
         words = _FOUND["two lines, other side" if between else "two lines"]
         words = words.replace("OTHER_LINE", str(found.other_line))
         words = words.replace("OTHER_ACCESS", str(_access(found.other_write)))
@@ -132,13 +137,6 @@ def _hint(found: HostFinding, text: str) -> str:
 
 def _line(text: str, line: int | None) -> str:
     return text.split("\n")[line - 1] if line and line <= text.count("\n") + 1 else ""
-
-
-def _barrier_between(text: str, first: int, last: int | None) -> bool:
-    """True if a barrier stands between two lines of one function."""
-    between = text.split("\n")[first : (last or first) - 1]
-    ends = any(line.startswith("}") for line in between)
-    return not ends and any("__syncthreads" in line for line in between)
 
 
 def _beyond(found: HostFinding, text: str) -> str:

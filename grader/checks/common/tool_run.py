@@ -2,12 +2,14 @@
 
 To find leaks the memory check calls each case twice: a second call with the same sizes needs no new
 memory, so what it leaves allocated has leaked, unlike scratch memory that the first call keeps.
+Further calls of one small case find memory that only some calls leave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from grader.assignment.cases import Case
@@ -43,8 +45,13 @@ def run_under_tool(
     limits: Limits,
     *,
     calls: int = 1,
+    for_leaks: int = 0,
 ) -> ToolOutcome:
-    """Call the submission on every case, `calls` times each, until a call fails."""
+    """Call the submission on every case, `calls` times each, until a call fails.
+
+    The case with the least data is called `for_leaks` times more. Of these calls only leaks count.
+    """
+    least = min((case for case, _ in cases), key=partial(_bytes, setup)).name if for_leaks else ""
     loaded = session.load()
     records = list(loaded.records)
     if not loaded.done:
@@ -54,7 +61,8 @@ def run_under_tool(
     for case, data in cases:
         case_run = CaseRun(setup, case, data)
         try:
-            phase, outcome, right = _call(setup, session, case.name, case_run, records, calls)
+            more = for_leaks if case.name == least else 0
+            phase, outcome, right = _call(setup, session, case.name, case_run, records, calls, more)
         except GpuOutOfMemoryError as error:
             return ToolOutcome(
                 failure=case_run.out_of_memory(session, error), wrong=wrong, records=tuple(records)
@@ -70,6 +78,11 @@ def run_under_tool(
     return ToolOutcome(wrong=wrong, records=tuple(records))
 
 
+def _bytes(setup: RunSetup, case: Case) -> int:
+    signature = setup.assignment.signature
+    return sum(signature.read_and_written_bytes(case.sizes, setup.built.language))
+
+
 def _call(
     setup: RunSetup,
     session: Session,
@@ -77,22 +90,26 @@ def _call(
     case_run: CaseRun,
     records: list[dict[str, Any]],
     calls: int,
+    for_leaks: int,
 ) -> tuple[Phase, Outcome, bool]:
-    """Make `calls` calls on one case; return the last phase and outcome, and if outputs are right.
+    """Make the calls on one case; return the last phase and outcome, and if outputs are right.
 
     Appends the worker's records to `records`.
     """
     right = True
     with case_run.buffers() as buffers:
         phase, outcome = Phase.BETWEEN_CALLS, session.attach(buffers, uninitialised=True)
-        for number in range(calls):
+        for number in range(calls + for_leaks):
             if not outcome.done:
                 break
             # A new poison overwrites what an earlier call wrote.
-            case_run.fill(buffers, poison=number)
+            case_run.fill(buffers, poison=number % 2)
             phase = Phase.CALLING
             outcome = session.call(case_run.arguments(), private=setup.private)
-            records += ({**record, "case": case} for record in outcome.records)
+            new = outcome.records
+            if number >= calls:
+                new = tuple(record for record in new if record.get("kind") == "leak")
+            records += ({**record, "case": case} for record in new)
             snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
             if outcome.done:
                 right = right and all(c.accepted for c in case_run.compare(snapshots))

@@ -85,9 +85,9 @@ def read_host(
 ) -> AccessCounts:
     """Read the records that the checked host build wrote about one call, all blocks counted.
 
-    `call_records` were written until the end of the call, `records` until the end of the worker:
-    the runtime writes one summary in each part. `text` is the rewritten source file. Raises
-    ValueError if the runtime cannot have written a record.
+    `call_records` were written until the end of the call, which ended well, `records` until the
+    end of the worker: the runtime writes one summary in each part. `text` is the rewritten source
+    file. Raises ValueError if the runtime cannot have written a record.
     """
     summaries = _summaries(call_records), _summaries(records) - _summaries(call_records)
     if max(summaries) > 1:
@@ -95,6 +95,8 @@ def read_host(
     _check_records(records)
     with untrusted_records():
         report = read_emulation(records, built, text)
+        if report.unsupported:  # would have ended the call
+            raise ValueError("a call that ended well met what the emulation cannot run")
         found = [counted for kernel in report.kernels for counted in kernel.lines]
         lines = tuple(_host_line(counted, built.file) for counted in found)
         warps = [
@@ -106,10 +108,7 @@ def read_host(
             (kernel.kernel[:_MOST_CHARACTERS], _threads(kernel.block), kernel.dynamic_shared)
             for kernel in report.kernels[:_MOST_LAUNCHES]
         ]
-    problem = report.unsupported[0] if report.unsupported else None
-    for kernel in report.kernels:
-        if problem is None and (kernel.truncated or kernel.blocks != kernel.counted_blocks):
-            problem = _TRUNCATED
+    cut = any(one.truncated or one.blocks != one.counted_blocks for one in report.kernels)
     return AccessCounts(
         launches=sum(kernel.launches for kernel in report.kernels),
         lines=lines,
@@ -117,7 +116,7 @@ def read_host(
         asked_bytes=sum(counted.bytes for counted in found if counted.space == "global"),
         resources=() if built.assembled is None else resources_of(built.assembled, launches),
         complete=summaries == (1, 1),
-        problem=problem,
+        problem=_TRUNCATED if cut else None,
         counts={
             **_requests(lines),
             "launches": sum(kernel.launches for kernel in report.kernels),

@@ -57,7 +57,7 @@ def find_host_work(setup: RunSetup, text: str, case: Prepared) -> BrokenRule | N
         _, run = read_run(outcome.records, setup.built, text)
     except ValueError:
         return None  # the checks of memory and counters report it
-    return _broken_rule(setup, case, run) if run.complete and not run.unsupported else None
+    return _broken_rule(setup, case, run) if run.complete else None
 
 
 def _broken_rule(setup: RunSetup, case: Prepared, run: Report) -> BrokenRule | None:

@@ -29,7 +29,7 @@ from grader.emulation.cuda_cpp.compile_commands import (
     runtime_key_parts,
 )
 from grader.emulation.cuda_cpp.printing import print_faults, print_report, write_sarif
-from grader.emulation.cuda_cpp.standalone import DEFAULT_COMPILER, build, run
+from grader.emulation.cuda_cpp.standalone import DEFAULT_COMPILER, build, run, run_in_orders
 from grader.system.cache import cached_folder, content_key
 
 
@@ -109,10 +109,11 @@ def _compile_and_run(options: argparse.Namespace) -> int:
             if not messages:
                 sys.stderr.write(program.diagnostics)
             return 2
-        words = [f"schedule={options.schedule}", f"seed={options.seed}"]
+        words = [f"schedule={options.schedule or 'forward'}", f"seed={options.seed}"]
         if options.all_blocks:
             words.append("counted_blocks=0")
-        result = run(
+        # A program that the caller runs in one order runs once.
+        result = (run if options.schedule else run_in_orders)(
             program,
             arguments=options.arguments,
             settings=" ".join(words),
@@ -135,7 +136,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
     if result.report.unsupported:
         return 2
-    if result.exit_code < 0 or result.report.errors:
+    if result.exit_code < 0 or result.report.errors or result.report.faults:
         return 1
     return result.exit_code
 
@@ -152,9 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
     parser.add_argument("--std", choices=STANDARDS, default=STANDARD)
     parser.add_argument("--fast", action="store_true", help="optimised, without checks")
-    parser.add_argument(
-        "--schedule", choices=("forward", "reverse", "random", "interleaved"), default="forward"
-    )
+    parser.add_argument("--schedule", choices=("forward", "reverse", "random", "interleaved"))
     parser.add_argument(
         "--locals", action="store_true", help="find reads of local variables without a value"
     )

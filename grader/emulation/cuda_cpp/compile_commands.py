@@ -75,7 +75,7 @@ _STUDENT = {
         "-Og",
         "-gdwarf-4",
         "-DGRADER_CHECKED=1",
-        "-fsanitize=thread,bounds-strict,alignment",
+        "-fsanitize=thread,bounds-strict,alignment,signed-integer-overflow",
         # Volatile accesses are flags or spin loops; they get separate calls.
         "--param=tsan-distinguish-volatile=1",
         # memcpy and memset stay calls, which cuda_runtime.h renames to checked ones.

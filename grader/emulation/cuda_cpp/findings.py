@@ -42,6 +42,7 @@ class Finding:
 
     `offset` counts from the buffer's start and may be negative or past its end; `element`
     is the same in elements of `element_bytes`, or of the access size if that is unknown.
+    `parted_by` is the barrier that is missing in a race of two lines.
     """
 
     kind: Kind
@@ -67,6 +68,7 @@ class Finding:
     other_write: bool | None = None
     arrived: int | None = None
     count: int = 1
+    parted_by: str | None = None
 
     @property
     def element(self) -> int | None:
@@ -125,6 +127,8 @@ class Finding:
                 if self.kind == "out_of_bounds":
                     what = f"a {_access(self.write)} of {what}"
             parts.append(f": {what}")
+        if self.kind == "out_of_bounds" and self.other_line is not None:
+            parts.append(f", its index overflows `int` in line {self.other_line}")
         if self.arrived and self.block_size:
             parts.append(f": {self.arrived} of {math.prod(self.block_size)} threads reach it")
             if self.other_line and self.other_line != self.line:
@@ -162,7 +166,7 @@ def read_findings(
     ]
     if not wrong and all(finding.severity == "warning" for finding in found):
         found = [finding for finding in found if not finding.arrived]
-    kept = _explained(found)
+    kept = [_parted(finding, sources) for finding in _explained(found)]
     folded: dict[object, Finding] = {}
     for finding in kept:
         key = _fold_key(finding)
@@ -319,6 +323,37 @@ def _explained(found: list[Finding]) -> list[Finding]:
             continue
         kept.append(f)
     return kept
+
+
+_BARRIERS = {
+    "threads of one block access one location without a barrier between": "__syncthreads()",
+    "threads of one warp access one location without __syncwarp between": "__syncwarp()",
+}
+
+
+def barrier_between(text: str, first: int, last: int | None, *, barrier: str) -> bool:
+    """True if a barrier stands between two lines of one function."""
+    between = text.split("\n")[first : (last or first) - 1]
+    ends = any(line.startswith("}") for line in between)
+    return not ends and any(barrier in line for line in between)
+
+
+def _parted(finding: Finding, sources: Mapping[str, str]) -> Finding:
+    """Name the barrier that a race of two lines lacks."""
+    barrier = _BARRIERS.get(finding.message)
+    if barrier is None or finding.file is None or finding.file != finding.other_file:
+        return finding
+    first, last = sorted((finding.line or 0, finding.other_line or 0))
+    if first in (0, last):
+        return finding
+    text = sources.get(finding.file, "")
+    if any(line.startswith("}") for line in text.split("\n")[first : last - 1]):
+        return finding  # two functions
+    there = barrier_between(text, first, last, barrier=barrier.removesuffix("()"))
+    where = (
+        f"line {last} and line {first} of the next round" if there else f"lines {first} and {last}"
+    )
+    return replace(finding, parted_by=f"`{barrier}` between {where}")
 
 
 def _fold_key(f: Finding) -> object:

@@ -44,6 +44,8 @@ def print_report(
         place = _place(finding.file, finding.line, paths)
         times = f" [{finding.count} times]" if finding.count > 1 else ""
         print(f"{place}{finding.severity}: {finding.kind}: {finding.sentence()}{times}", file=to)
+        if finding.parted_by:
+            print(f"{place}note: {finding.parted_by} parts these accesses", file=to)
     for sentence in report.unsupported:
         print(f"not supported here: {sentence}", file=to)
     if report.over_limit:

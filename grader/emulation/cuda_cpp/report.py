@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, read_counters
@@ -25,7 +26,10 @@ Locate = Callable[[set[int]], Mapping[int, Place]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fatal signal, or an exceeded limit. Place and buffer are None if unknown."""
+    """What ended the program or a kernel: a fatal signal, a failed `assert`, a `__trap()`.
+
+    Place and buffer are None if unknown.
+    """
 
     signal: str
     message: str
@@ -45,7 +49,8 @@ class Report:
     number of bytes that copies wrote: a run without either proves nothing. Host code got
     `host_read_bytes` of device-accessible memory, and put `host_wrote_bytes` there. `unsupported`
     has sentences about unsupported features found at run time. `over_limit` is true if
-    the access limit ended the run, `complete` if the run wrote its summary.
+    the access limit ended the run, `complete` if the run wrote its summary, `order_decides` if
+    threads that run in another order may lead to more findings.
     """
 
     findings: tuple[Finding, ...]
@@ -59,6 +64,7 @@ class Report:
     unsupported: tuple[str, ...]
     over_limit: bool
     complete: bool
+    order_decides: bool = False
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -93,7 +99,11 @@ def report_of(
     return Report(
         findings=read_findings(records, places=places, sources=sources, wrong=wrong),
         kernels=read_counters(records, places=places),
-        faults=tuple(_fault(record, places) for record in records if record["record"] == "fault"),
+        faults=tuple(
+            _FAULTS[record["record"]](record, places)
+            for record in records
+            if record["record"] in _FAULTS
+        ),
         accesses=sum(record["accesses"] for record in summaries),
         launches=sum(record["launches"] for record in summaries),
         copied_bytes=sum(record["copied_bytes"] for record in summaries),
@@ -106,6 +116,7 @@ def report_of(
         ),
         over_limit=any(record["record"] == "limit" for record in records),
         complete=bool(summaries),
+        order_decides=any(record.get("order_decides") is True for record in summaries),
     )
 
 
@@ -129,3 +140,25 @@ def _fault(record: Mapping[str, object], places: Mapping[int, Place]) -> Fault:
         buffer=str(buffer) if buffer is not None else None,
         offset=offset if isinstance(offset, int) else None,
     )
+
+
+def _assertion(record: Mapping[str, object], _: Mapping[int, Place]) -> Fault:
+    line = record.get("line")
+    return Fault(
+        signal="assert",
+        message=f"the assertion `{record['expression']}` failed",
+        file=PurePath(str(record["file"])).name,
+        line=line if isinstance(line, int) else None,
+        in_kernel=True,
+        kernel=str(record["kernel"]),
+        buffer=None,
+        offset=None,
+    )
+
+
+def _trap(record: Mapping[str, object], places: Mapping[int, Place]) -> Fault:
+    known = {"signal": "__trap()", "message": "the kernel ended itself", "in_kernel": True}
+    return _fault({**record, **known}, places)
+
+
+_FAULTS = {"fault": _fault, "assertion": _assertion, "trap": _trap}

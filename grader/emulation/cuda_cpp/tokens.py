@@ -134,6 +134,8 @@ def split_at_commas(text: str) -> list[str]:
     """Split at the commas outside brackets, those of templates too; an empty end is left out."""
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(text):
+        if text[place - 1 : place + 1] == "->":
+            continue
         depth += (letter in "([{<") - (letter in ")]}>")
         if letter == "," and depth == 0:
             parts.append(text[start:place].strip())

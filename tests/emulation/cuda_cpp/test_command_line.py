@@ -76,7 +76,9 @@ def test_an_access_without_a_hook_is_told(tmp_path: Path) -> None:
 struct Pair { float a, b; };
 __device__ __noinline__ Pair swapped(Pair p) { return {p.b, p.a}; }
 __global__ void swap(Pair* p) { new (p) Pair(swapped(*p)); }
-int main() { Pair* p; cudaMallocManaged(&p, 8); swap<<<1, 1>>>(p); return cudaFree(p); }
+int main() { Pair* p; cudaMallocManaged(&p, 8); *p = {1, 2};
+    swap<<<1, 1>>>(p);
+    return cudaFree(p); }
 """
     done = tool("kernel.cu", "--no-counters", folder=tmp_path, text=text)
     assert done.returncode == 0
@@ -236,6 +238,8 @@ def test_only_code_that_is_compiled_needs_a_gpu(tmp_path: Path) -> None:
         ),
         ("x[0] = 7 / (n - 1);", "integer division by zero"),
         ("x[0] = deep(n << 20);", "a thread's stack is exhausted"),
+        ("assert(n > 1);", "assert in kernel k: the assertion `n > 1` failed"),
+        ("if (n == 1) __trap();", "__trap() in kernel k: the kernel ended itself"),
     ],
 )
 @pytest.mark.slow
@@ -250,5 +254,60 @@ def test_what_ends_a_kernel_has_its_line(statement: str, line: str, tmp_path: Pa
     done = tool("kernel.cu", folder=tmp_path, text=text)
     assert done.returncode == 1
     place = 2 if "deep" in statement else 3
-    assert done.stdout.startswith(f"kernel.cu:{place}: SIG")
+    signal = "SIG" if line[0] != "_" and "assert" not in line else line
+    assert done.stdout.startswith(f"kernel.cu:{place}: {signal}")
     assert line in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("body", "notes"),
+    [
+        (
+            "s[threadIdx.x] = 1;\n    o[threadIdx.x] = s[63 - threadIdx.x];",
+            ["kernel.cu:3: note: `__syncthreads()` between lines 3 and 4 parts these accesses"],
+        ),
+        (
+            "for (int i = 0; i < 2; ++i) {\n        s[threadIdx.x] = i;\n        __syncthreads();\n"
+            "        o[threadIdx.x] = s[63 - threadIdx.x];\n    }",
+            [
+                "kernel.cu:6: note: `__syncthreads()` between line 6 and line 4 of the next round "
+                "parts these accesses"
+            ],
+        ),
+    ],
+)
+def test_a_race_names_the_barrier_that_is_missing(
+    body: str, notes: list[str], tmp_path: Path
+) -> None:
+    text = (
+        f"__global__ void k(int* o) {{\n    __shared__ int s[64];\n    {body}\n}}\n"
+        "int main() { int* o; cudaMalloc(&o, 256); k<<<1, 64>>>(o); cudaFree(o); }\n"
+    )
+    done = tool("kernel.cu", "--no-counters", folder=tmp_path, text=text)
+    assert [line for line in done.stdout.splitlines() if "note:" in line] == notes
+
+
+LUCKY = """
+#include <cstdio>
+__global__ void k(int* x) {
+    if (threadIdx.x == 0) { x[0] = 1; __threadfence(); atomicExch(x + 1, 1); }
+    if (threadIdx.x == 32) { atomicAdd(x + 1, 0); __threadfence(); x[2] = x[0]; }
+}
+int main() {
+    int* x;
+    cudaMalloc(&x, 12);
+    cudaMemset(x, 0, 12);
+    k<<<1, 64>>>(x);
+    cudaFree(x);
+    puts("once");
+}
+"""
+
+
+def test_another_order_is_run_where_it_may_find_more(tmp_path: Path) -> None:
+    done = tool("kernel.cu", "--no-counters", folder=tmp_path, text=LUCKY)
+    assert (done.returncode, done.stdout.count("once")) == (1, 1)
+    assert "error: race" in done.stdout
+    (tmp_path / "again").mkdir()
+    done = tool("kernel.cu", "--schedule", "forward", folder=tmp_path / "again", text=LUCKY)
+    assert (done.returncode, done.stdout.count("race")) == (0, 0)

@@ -180,6 +180,33 @@ def check(generated: list[Copying], folder: Path) -> None:
             assert touched in {copies * data + k * (size - data) for k in padded}, copying
 
 
+DUMP = """
+;; Function k (_ZN6grader10Configured4_FUN, funcdef_no=1, decl_uid=2, cgraph_uid=3, symbol_order=4)
+
+void k (struct Pair * p, struct Float4 * q)
+{
+  __builtin___tsan_read16 (q_2(D));
+  [k.cu:3:5] _Z1f6Float4S_ (OPERANDS);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("operands", "missed"),
+    [
+        ("p_1(D)->x, *q_2(D)", (3,)),
+        ("*q_2(D), p_1(D)->x", (3,)),
+        ("MEM[(const struct Two<int, float> &)q_2(D)], 1", ()),
+        ("*q_2(D), 1", ()),
+    ],
+)
+def test_members_of_pointers_are_operands_of_their_own(
+    operands: str, missed: tuple[int, ...]
+) -> None:
+    dump = DUMP.replace("OPERANDS", operands)
+    assert tuple(a.line for a in cuda_cpp.unhooked(dump, file="k.cu")) == missed
+
+
 def test_each_way_of_passing_a_struct(tmp_path: Path) -> None:
     types = [(("float", 0),), (("float4", 0),), (("double", 3), ("char", 0)), (("__half", 0),) * 3]
     generated = [

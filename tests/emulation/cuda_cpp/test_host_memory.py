@@ -125,11 +125,11 @@ def test_rows_longer_than_a_pitch_are_an_error(tmp_path: Path, runtime: Path) ->
     assert "pitch" in finding.message
 
 
-def test_host_code_beyond_the_array_is_a_warning(tmp_path: Path, runtime: Path) -> None:
+def test_host_code_beyond_the_array_is_an_error(tmp_path: Path, runtime: Path) -> None:
     statement = f"float x = h_A[rows * cols]; cudaMemcpy(d_A, &x, 4, {COLUMN});"
     error, report = call(statement, tmp_path, runtime)
     (finding,) = report.findings
-    assert (finding.severity, finding.kind, finding.buffer) == ("warning", "out_of_bounds", "h_A")
+    assert (finding.severity, finding.kind, finding.buffer) == ("error", "out_of_bounds", "h_A")
     assert (finding.line, finding.element, error) == (6, 30, "0")
 
 

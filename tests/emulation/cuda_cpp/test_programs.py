@@ -25,9 +25,12 @@ def test_program_meets_its_expectations(source: Path, mode: Mode, tmp_path: Path
     assert program.executable, program.diagnostics
     result = run(program, timeout_s=30, capture=True)
     assert (result.exit_code, result.stdout) == (0, ""), result.stderr
-    assert not result.report.faults
+    # A program may check that its kernels fail.
+    assert not [fault for fault in result.report.faults if fault.signal.startswith("SIG")]
     if source.stem != "runtime_api":
-        assert not result.report.findings
+        # This program shows what becomes of pinned memory that is written too early.
+        early = {("race", 34)} if (source.stem, mode) == ("host_memory", Mode.CHECKED) else set()
+        assert {(found.kind, found.line) for found in result.report.findings} == early
     if mode is Mode.CHECKED:
         result = run(program, settings="schedule=interleaved", timeout_s=30, capture=True)
         assert (result.exit_code, result.stdout) == (0, ""), result.stderr

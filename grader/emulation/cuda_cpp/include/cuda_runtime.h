@@ -81,12 +81,17 @@ extern "C" {
 void* malloc(size_t) noexcept __asm__("grader_heap_malloc");
 void free(void*) noexcept __asm__("grader_heap_free");
 long clock() noexcept __asm__("grader_clock");
+#if GRADER_CHECKED
+void* calloc(size_t, size_t) noexcept __asm__("grader_heap_calloc");
+void* realloc(void*, size_t) noexcept __asm__("grader_heap_realloc");
+#endif
 }
 extern "C" void* grader_heap_new(size_t) noexcept;
+extern "C" void* grader_heap_new_array(size_t) noexcept;
 // Always inlined: the rest of the program, and the runtime, keep the library's.
 #define GRADER_ALWAYS inline __attribute__((always_inline))
 GRADER_ALWAYS void* operator new(size_t bytes) { return grader_heap_new(bytes); }
-GRADER_ALWAYS void* operator new[](size_t bytes) { return grader_heap_new(bytes); }
+GRADER_ALWAYS void* operator new[](size_t bytes) { return grader_heap_new_array(bytes); }
 GRADER_ALWAYS void operator delete(void* memory) noexcept { free(memory); }
 GRADER_ALWAYS void operator delete[](void* memory) noexcept { free(memory); }
 GRADER_ALWAYS void operator delete(void* memory, size_t) noexcept { free(memory); }

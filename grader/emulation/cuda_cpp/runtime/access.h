@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "checker_state.h"
+#include "host_heap.h"
 #include "host_memory.h"
 #include "variables.h"
 
@@ -150,10 +151,21 @@ GRADER_HOT bool near_frame(uintptr_t address, size_t bytes) {
     return address - reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < FiberPool::kGuardBytes - bytes;
 }
 
+inline bool any_host_rule() { return host_memory::any_array || variables::any_managed; }
+
+// True if host code's access may be behind the end of a block of the heap.
+inline bool near_heap(uintptr_t address, size_t bytes, uintptr_t pc) {
+    state.probed_from = pc;  // the address may be invalid
+    const bool found = address >= 4096 && host_heap::has_pattern(address, bytes);
+    state.probed_from = 0;
+    return found;
+}
+
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
     if (GRADER_RARE(!state.active)) {
         if (state.interleaved) interleave(access_of(form, address, pc));
-        else if (arena::contains(address) || host_memory::any_array || variables::any_managed) touched_by_host(access_of(form, address, pc));
+        else if (arena::contains(address) || any_host_rule()) touched_by_host(access_of(form, address, pc));
+        else if (near_heap(address, form.bytes, pc)) touched_past_heap(access_of(form, address, pc));
         return;
     }
     if (GRADER_RARE(--state.countdown < 0)) break_point();

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -161,7 +162,8 @@ Allocation* allocate(size_t bytes, Zone zone, Allocation::Origin origin, const c
     if (memory == MAP_FAILED) return nullptr;
     a->begin = a->map_begin;
     a->end = a->begin + bytes;
-    if (bytes <= kPoisonAtMost) memset(memory, 0xff, bytes);
+    if (bytes <= kPoisonAtMost && zone != Zone::open) memset(memory, 0xff, bytes);
+    else if (bytes <= kPoisonAtMost) std::fill_n(static_cast<uint32_t*>(memory), round_up(bytes, 4) / 4, kFilling);
     if (!accessible_now(zone)) mprotect(memory, a->map_end - a->map_begin, PROT_NONE);
     return publish(a, origin, name);
 }

@@ -50,6 +50,10 @@ namespace arena {
 
 constexpr unsigned kGranuleShift = 16;
 
+// What is in pinned and managed memory that nothing has written. As a float a signalling NaN, which
+// arithmetic changes.
+constexpr uint32_t kFilling = 0xffa5c3a1;
+
 #pragma GCC visibility push(hidden)
 // Addresses of the reservation; both 0 until the first use.
 extern uintptr_t base, limit;

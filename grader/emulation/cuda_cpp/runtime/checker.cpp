@@ -29,6 +29,7 @@ uint32_t dynamic_placed_in = 0;  // launch number
 uint64_t accesses_before = 0;  // of the launch, before the present countdown
 int64_t countdown_start = 0;
 uint64_t counted_blocks = 0;
+uint32_t first_unwaited = 0;  // first epoch of the launches that the host has not waited for; 0: none
 uint64_t intervals = 0, most_intervals = 0;  // of the running block, and of a block of the launch: barriers + 1
 uint64_t all_accesses = 0, launches = 0, copied_bytes = 0, host_read_bytes = 0, host_wrote_bytes = 0;
 
@@ -92,6 +93,7 @@ void launch_begins(Worker& w) {
     prepare_once(w);
     places::forget_shared();
     state.launch_first = ++state.epoch;
+    if (!first_unwaited) first_unwaited = state.epoch;
     state.read_words = state.written_words = 0;
     accesses_before = 0;
     countdown_start = state.countdown = 0;
@@ -245,6 +247,8 @@ namespace {
 // Which bytes of a word were written; all if nothing is known of the word.
 unsigned written_bytes(const Allocation* a, uintptr_t word) {
     if (!a || a->must_be_written != 15 || !a->shadow || word < a->begin || word >= a->end) return 15;
+    // The C library's writes to memory of both sides are not seen, but what they leave.
+    if (a->zone == Zone::open && *reinterpret_cast<const uint32_t*>(word) != arena::kFilling) return 15;
     return detail::nibble(a->shadow[cell_index((word - a->begin) / 4)].detail, detail::kWritten);
 }
 
@@ -272,7 +276,7 @@ void set_by_host(void* to, const void* from, size_t bytes) {
     copied_bytes += bytes;
     const uintptr_t p = reinterpret_cast<uintptr_t>(to), q = reinterpret_cast<uintptr_t>(from);
     Allocation* a = const_cast<Allocation*>(arena::find(p));
-    if (!a || a->zone != Zone::device || !a->shadow || p < a->begin || p + bytes > a->end) return;
+    if (!a || a->zone == Zone::read_only || !a->shadow || p < a->begin || p + bytes > a->end) return;
     const Allocation* source = from ? arena::find(q) : nullptr;
     if (!all_written(source, q, bytes)) {
         if (a->must_be_written != 15) {
@@ -283,21 +287,34 @@ void set_by_host(void* to, const void* from, size_t bytes) {
             set_written(*a, p + i, written_bytes(source, (q + i) & ~uintptr_t(3)) >> (q + i) % 4 & 1);
         return;
     }
-    if (a->must_be_written != 15) return;
-    if (p == a->begin && bytes == a->bytes()) {
-        a->must_be_written = 0;
+    written_by_host(*a, p, bytes);
+}
+
+void written_by_host(Allocation& a, uintptr_t begin, size_t bytes) {
+    if (a.must_be_written != 15) return;
+    if (begin == a.begin && bytes == a.bytes()) {
+        a.must_be_written = 0;
         return;
     }
     for (size_t i = 0; i < bytes;) {
-        if ((p + i) % 4 == 0 && i + 4 <= bytes) {
-            a->shadow[cell_index((p + i - a->begin) / 4)].detail |= 15;
+        if ((begin + i) % 4 == 0 && i + 4 <= bytes) {
+            a.shadow[cell_index((begin + i - a.begin) / 4)].detail |= 15;
             i += 4;
         } else {
-            set_written(*a, p + i, true);
+            set_written(a, begin + i, true);
             ++i;
         }
     }
 }
+
+bool never_written(const Allocation& a, uintptr_t begin, size_t bytes) {
+    for (uintptr_t word = begin & ~uintptr_t(3); word < begin + bytes; word += 4)
+        if (written_bytes(&a, word)) return false;
+    return true;
+}
+
+void host_waits() { first_unwaited = 0; }
+uint32_t unwaited_since() { return first_unwaited; }
 
 void host_read(size_t bytes) { host_read_bytes += bytes; }
 void host_wrote(size_t bytes) { host_wrote_bytes += bytes; }
@@ -403,7 +420,8 @@ void flush(bool after_fault) {
     if (!after_fault && settings.writers) writers::write();
     ReportLine("summary").number("accesses", all_accesses).number("launches", launches)
         .number("copied_bytes", copied_bytes).number("host_read_bytes", host_read_bytes)
-        .number("host_wrote_bytes", host_wrote_bytes).write();
+        .number("host_wrote_bytes", host_wrote_bytes).truth("order_decides", state.order_decides).write();
+    state.order_decides = false;
     all_accesses = launches = copied_bytes = host_read_bytes = host_wrote_bytes = 0;
 }
 

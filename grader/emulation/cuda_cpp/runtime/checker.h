@@ -51,6 +51,7 @@ void set_by_host(void* to, const void* from, size_t bytes);
 // Host code got these bytes of device-accessible memory, or put them there: by copies, and by its own
 // accesses to pinned and managed memory.
 void host_read(size_t bytes);
+void host_waits();  // for all launches
 void host_wrote(size_t bytes);
 void left_before_barrier(const Thread& waiting, unsigned arrived);
 // `arrived`: how many threads wait where the first does; 0 if that says nothing.
@@ -84,6 +85,7 @@ inline ShadowCell* shadow_of_variable(size_t) { return nullptr; }
 inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const char* = nullptr) {}
 inline void set_by_host(void*, const void*, size_t) {}
 inline void host_read(size_t) {}
+inline void host_waits() {}
 inline void host_wrote(size_t) {}
 inline void left_before_barrier(const Thread&, unsigned) {}
 inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool, unsigned = 0) {}

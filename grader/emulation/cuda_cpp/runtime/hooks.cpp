@@ -9,6 +9,7 @@
 // several results are redirected here, too (-fno-builtin, asm names in cuda_runtime.h).
 #if GRADER_CHECKED
 
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstddef>
@@ -37,30 +38,24 @@ void hook_range(const void* address, size_t bytes, bool write, void* pc) {
     if (state.active && !state.locals && bytes < 4096 && checker::near_frame(reinterpret_cast<uintptr_t>(address), bytes)) return;
     const char* a = static_cast<const char*>(address);
     const char* end = a + bytes;
+    if (!state.active && !state.interleaved) {  // host code
+        const unsigned n = unsigned(std::min<size_t>(bytes, UINT32_MAX));
+        if (n) checker::host_range({reinterpret_cast<uintptr_t>(a), n, write, false, false, reinterpret_cast<uintptr_t>(pc)});
+        return;
+    }
+    state.range_begin = reinterpret_cast<uintptr_t>(a);
+    state.range_end = reinterpret_cast<uintptr_t>(end);
     while (a < end) {
         unsigned n = reinterpret_cast<uintptr_t>(a) % 4 == 0 && end - a >= 4 ? 4 : 1;
         rare_hook(a, {n, write, !write, false, false}, pc);
         a += n;
     }
-}
-
-// Device memory that host code may access, or must not.
-bool both_sides(const void* at) {
-    const uintptr_t address = reinterpret_cast<uintptr_t>(at);
-    if (arena::contains(address)) return true;
-    const variables::Variable* v = variables::any_managed ? variables::at(address) : nullptr;
-    return v && v->managed;
+    state.range_begin = state.range_end = 0;
 }
 
 void* moved(void* to, const void* from, size_t bytes, void* pc) {
-    if (state.active) {
-        hook_range(from, bytes, false, pc);
-        hook_range(to, bytes, true, pc);
-    } else {
-        if (arena::contains(reinterpret_cast<uintptr_t>(to)) || arena::contains(reinterpret_cast<uintptr_t>(from))) arena::settle();
-        if (both_sides(from)) checker::host_read(bytes);
-        if (both_sides(to)) checker::host_wrote(bytes);
-    }
+    hook_range(from, bytes, false, pc);
+    hook_range(to, bytes, true, pc);
     return memmove(to, from, bytes);
 }
 
@@ -146,8 +141,7 @@ void* grader_memcpy(void* to, const void* from, size_t bytes) { return moved(to,
 void* grader_memmove(void* to, const void* from, size_t bytes) { return moved(to, from, bytes, __builtin_return_address(0)); }
 
 void* grader_memset(void* to, int value, size_t bytes) {
-    if (state.active) hook_range(to, bytes, true, __builtin_return_address(0));
-    if (!state.active && arena::contains(reinterpret_cast<uintptr_t>(to))) arena::settle();
+    hook_range(to, bytes, true, __builtin_return_address(0));
     return memset(to, value, bytes);
 }
 

@@ -80,7 +80,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
-    finish_copies();
+    wait_for_device();
     std::vector<host_memory::Registration>& all = host_memory::registrations();
     for (size_t i = 0; i < all.size(); ++i) {
         if (all[i].begin != reinterpret_cast<uintptr_t>(pointer)) continue;

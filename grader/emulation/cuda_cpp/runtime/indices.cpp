@@ -4,7 +4,8 @@
 // index beyond its row may still be inside the variable (`t[0][40]` of
 // `float t[32][33]`). In shared and device memory, the access hooks decide, and
 // the reader of the report, which knows the array's name, makes this finding a
-// warning. For a thread's local arrays there is no other check.
+// warning. For a thread's local arrays there is no other check. An `int` that overflows is remembered,
+// to name its line if the value becomes a wrong address.
 #if GRADER_CHECKED
 
 #include <cstdint>
@@ -32,6 +33,10 @@ struct OutOfBounds {
     const TypeDescriptor* array;
     const TypeDescriptor* index;
 };
+struct Overflow {
+    SourceLocation where;
+    const TypeDescriptor* type;  // kind 0: an integer; info: log2 of its bits, and 1 if it is signed
+};
 struct TypeMismatch {
     SourceLocation where;
     const TypeDescriptor* type;
@@ -47,9 +52,54 @@ Finding at(const SourceLocation& where) {
     return f;
 }
 
+// The latest overflows of kernels, by what they gave.
+struct Wrapped {
+    uint64_t thread;
+    uint32_t block_first;
+    int32_t value;
+    uintptr_t pc;
+};
+constexpr unsigned kWrapped = 64;
+constexpr int64_t kNear = int64_t(1) << 24;  // elements: what is added to a product of rows and columns
+Wrapped wrapped[kWrapped];
+unsigned overflows = 0;
+
+void overflowed(void* description, uint64_t value, void* pc) {
+    const TypeDescriptor* type = static_cast<const Overflow*>(description)->type;
+    if (!state.active || type->kind != 0 || type->info >> 1 != 5) return;
+    wrapped[overflows++ % kWrapped] = {stamp::thread(state.me), state.block_first, int32_t(value), reinterpret_cast<uintptr_t>(pc)};
+}
+
 }  // namespace
 
+// Only where an address is wrong: overflow in a hash does no harm.
+uintptr_t checker::overflow_behind(uintptr_t address, unsigned access_bytes) {
+    for (unsigned i = 1; i <= kWrapped && i <= overflows; ++i) {
+        const Wrapped& w = wrapped[(overflows - i) % kWrapped];
+        if (w.thread != stamp::thread(state.me) || w.block_first != state.block_first) continue;
+        for (uint32_t n = 0; n < arena::count(); ++n) {
+            const Allocation& a = arena::allocations[n];
+            const int64_t element = int64_t(address - a.begin) / int64_t(access_bytes) - w.value;
+            if (a.live && element > -kNear && element < kNear) return w.pc;
+        }
+    }
+    return 0;
+}
+
 extern "C" {
+
+#define GRADER_OVERFLOW(name, operator)                                                                  \
+    void __ubsan_handle_##name##_overflow(void* description, void* left, void* right) {                  \
+        overflowed(description, reinterpret_cast<uintptr_t>(left) operator reinterpret_cast<uintptr_t>(right), \
+                   __builtin_return_address(0));                                                         \
+    }
+GRADER_OVERFLOW(add, +)
+GRADER_OVERFLOW(sub, -)
+GRADER_OVERFLOW(mul, *)
+void __ubsan_handle_negate_overflow(void* description, void* value) {
+    overflowed(description, -reinterpret_cast<uintptr_t>(value), __builtin_return_address(0));
+}
+void __ubsan_handle_divrem_overflow(void*, void*, void*) {}
 
 void __ubsan_handle_out_of_bounds(void* description, void* value) {
     const OutOfBounds* data = static_cast<const OutOfBounds*>(description);

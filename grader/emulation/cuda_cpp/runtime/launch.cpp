@@ -289,7 +289,7 @@ cudaError_t cudaDeviceSynchronize() {
         grader_refuse("cudaDeviceSynchronize in a kernel", "a kernel waits for its children, which nvcc 12 and later refuse");
         worker->abandon(cudaErrorNotSupported);
     }
-    if (!device_lost()) finish_copies();
+    if (!device_lost()) wait_for_device();
     arena::settle();
     return static_cast<cudaError_t>(sticky_error);
 }

@@ -61,6 +61,10 @@ bool pinned(const void* pointer) {
     return a && a->origin == Allocation::Origin::pinned;
 }
 
+bool pageable(const void* pointer) {
+    return !device_side(pointer) && !both_sides(pointer) && !host_memory::registered(address(pointer), 1);
+}
+
 struct Copy {
     void* to;
     const void* from;
@@ -95,11 +99,15 @@ std::vector<Copy>& asked_for() {
     static std::vector<Copy> copies;
     return copies;
 }
+std::vector<unwaited::Copy>& unwaited_copies() {
+    static std::vector<unwaited::Copy>& copies = *new std::vector<unwaited::Copy>;  // may be read at exit
+    return copies;
+}
 
 cudaError_t free_memory(void* pointer, bool pinned, uintptr_t pc) {
     if (!pointer) return cudaSuccess;
     if (device_lost()) return cudaPeekAtLastError();
-    finish_copies();
+    wait_for_device();
     Allocation* a = arena::find(address(pointer));
     const char* problem = nullptr;
     if (!a) problem = "a pointer that no allocation returned is freed";
@@ -122,6 +130,18 @@ void grader::finish_copies() {
     if (asked_for().empty()) return;
     for (const Copy& copy : asked_for()) make(copy);
     asked_for().clear();
+}
+
+void grader::wait_for_device() {
+    finish_copies();
+    unwaited_copies().clear();
+    checker::host_waits();
+}
+
+const unwaited::Copy* unwaited::find(uintptr_t at, uint64_t bytes, bool write) {
+    for (const Copy& copy : unwaited_copies())
+        if (at < copy.end && copy.begin < at + bytes && (write || copy.writes)) return &copy;
+    return nullptr;
 }
 
 extern "C" {
@@ -147,8 +167,7 @@ cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const 
                                     managed ? Allocation::Origin::managed : Allocation::Origin::pinned, name);
     if (!a) return fail(cudaErrorMemoryAllocation);
     a->pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    // Counts as initialised, because the host's writes are not checked.
-    checker::allocated(*a, true);
+    checker::allocated(*a, false);
     *pointer = reinterpret_cast<void*>(a->begin);
     return cudaSuccess;
 }
@@ -165,7 +184,7 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
-    finish_copies();
+    wait_for_device();
     if (width > to_pitch || width > from_pitch) {
         checker::refused_copy(to, width, from, width, pc, "a copy's rows are longer than its pitch");
         return fail(cudaErrorInvalidPitchValue);
@@ -188,7 +207,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (bytes == 0) return cudaSuccess;
-    finish_copies();
+    wait_for_device();
     cudaError_t refused = examine({to, from, bytes}, kind, pc);
     if (!refused) make({to, from, bytes});
     return refused;
@@ -202,6 +221,11 @@ cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMe
     if (refused) return refused;
     asked_for().push_back({to, from, bytes});
     if (!pinned(to) && !pinned(from)) finish_copies();  // in the order of the calls
+    // A copy to or from pageable memory has ended when the call returns.
+    else if (!(pinned(to) ? pageable(from) : pageable(to))) {
+        if (pinned(to)) unwaited_copies().push_back({address(to), address(to) + bytes, true, pc});
+        if (pinned(from)) unwaited_copies().push_back({address(from), address(from) + bytes, false, pc});
+    }
     return cudaSuccess;
 }
 
@@ -209,7 +233,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
-    finish_copies();
+    wait_for_device();
     size_t span = (height - 1) * pitch + width;
     if (!(device_side(pointer) || both_sides(pointer)) || !writable(pointer) || !stretch_fits(pointer, span)) {
         checker::refused_copy(pointer, span, nullptr, 0, pc);
@@ -257,7 +281,7 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* fr
                                cudaMemcpyKind) {
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
-    finish_copies();
+    wait_for_device();
     char* place = static_cast<char*>(symbol) + offset;
     const void* other = from ? from : to;
     bool inside = offset <= symbol_bytes && bytes <= symbol_bytes - offset;

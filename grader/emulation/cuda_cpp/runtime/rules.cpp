@@ -18,11 +18,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "access.h"
 #include "checker.h"
-#include "checker_state.h"
 #include "findings.h"
-#include "host_memory.h"
 #include "ordering.h"
+#include "pending.h"
 #include "places.h"
 
 namespace grader::checker {
@@ -59,7 +59,7 @@ void resolve_pending() {
     pending.any = false;
     state.countdown += pending.countdown;
     if (memcmp(pending.before, reinterpret_cast<const void*>(pending.address), pending.bytes) == 0) {
-        pending.finding.warning = true;
+        pending.finding.warning = state.order_decides = true;
         pending.finding.message = pending.finding.other_write
                                       ? "threads write one location without order, all of them the same value"
                                       : "a thread writes the value that is there, and another reads it without order";
@@ -106,11 +106,15 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
             f.message = "threads of one block access one location without a barrier between";
         }
         order = ordering::between_threads(mine, theirs, stamp::segment(other));
+        if (order == ordering::Order::acquired) state.order_decides = true;
         if (order == ordering::Order::acquired || stamp::segment(other) == stamp::kSegmentMax) return;
         f.other_thread = theirs;
     } else {
         order = ordering::between_blocks(stamp::epoch(other), stamp::thread(other), stamp::segment(other));
-        if (order == ordering::Order::acquired) return;
+        if (order == ordering::Order::acquired) {
+            state.order_decides = true;
+            return;
+        }
         f.message = narrow ? "different blocks update one location with atomics of block scope"
                            : "different blocks access one location, and nothing orders blocks";
     }
@@ -145,6 +149,13 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
 }
 
 void uninitialized(const Access& access, Space space) {
+    const Allocation* a = space == Space::global ? arena::find(access.address) : nullptr;
+    if (a && a->zone == Zone::open) {
+        // Host code fills the members of a struct, not the padding that a copy of it reads.
+        const bool copied = access.address >= state.range_begin && access.address < state.range_end;
+        if (!never_written(*a, copied ? state.range_begin : access.address,
+                           copied ? state.range_end - state.range_begin : access.bytes)) return;
+    }
     Finding f = about(access, Kind::uninitialized,
                       space == Space::shared ? "shared memory is read before this block has written it"
                                              : "device memory is read before anything was written to it");
@@ -156,8 +167,7 @@ void uninitialized(const Access& access, Space space) {
 
 namespace {
 
-// As a float a signalling NaN, which arithmetic changes: only the first read of it is found.
-constexpr uint32_t kFilling = 0xffa5c3a1;
+using arena::kFilling;  // only the first read of it is found
 
 struct Local {
     const char* name;
@@ -211,6 +221,7 @@ void outside(const Access& access) {
     } else {
         f.message = "the access is past the end of its buffer";
     }
+    f.other_pc = overflow_behind(access.address, access.bytes);
     if (a && a->live && a->zone == Zone::read_only) fatal = access.write || access.address >= a->map_end;
     findings::add(f);
     if (fatal) worker->abandon(cudaErrorIllegalAddress);
@@ -271,6 +282,7 @@ bool elsewhere(const Access& access) {
         findings::add(f);
         return false;
     }
+    f.other_pc = overflow_behind(access.address, access.bytes);
     if (access.address < 4096) f.message = "a null pointer is dereferenced";
     else if (access.address - state.shared_base + (kSharedArena * 4) < kSharedArena * 8) f.message = "the address is far outside shared memory";
     else if (!places::is_mapped(access.address)) f.message = "an address that belongs to nothing is accessed";
@@ -278,28 +290,102 @@ bool elsewhere(const Access& access) {
     worker->abandon(cudaErrorIllegalAddress);
 }
 
+namespace {
+
+// The device's last access of these bytes that the host has not waited for, as its program counter.
+bool still_used(const Allocation& a, const Access& access, uintptr_t& pc, bool& write) {
+    const uint32_t since = unwaited_since();
+    if (!since || !a.shadow) return false;
+    for (uintptr_t word = access.address & ~uintptr_t(3); word < access.address + access.bytes; word += 4) {
+        const ShadowCell& cell = a.shadow[cell_index((word - a.begin) / 4)];
+        write = stamp::epoch(cell.write) >= since;
+        if (!write && !(access.write && stamp::epoch(cell.read) >= since)) continue;
+        const uintptr_t at = detail::decode_pc(cell.detail >> (write ? detail::kWritePc : detail::kReadPc) & detail::kPcMask);
+        pc = at ? state.image + at : 0;
+        return true;
+    }
+    return false;
+}
+
+// Host code accesses pinned or managed memory.
+void touched_open(const Access& access, Allocation& a) {
+    if (device_lost()) return;  // nothing waits any more
+    if (access.strong) {  // it may wait for a flag
+        wait_for_device();
+    } else if (const unwaited::Copy* copy = unwaited::find(access.address, access.bytes, access.write)) {
+        Finding f = about(access, Kind::race, "host code uses memory before an asynchronous copy has ended");
+        f.space = "global";
+        f.other_pc = copy->pc;
+        f.other_write = copy->writes;
+        findings::name_buffer(f, a);
+        findings::add(f);
+    } else if (Finding f = about(access, Kind::race, "host code uses memory before a kernel has ended");
+               still_used(a, access, f.other_pc, f.other_write)) {
+        f.space = "global";
+        findings::name_buffer(f, a);
+        findings::add(f);
+    }
+    if (access.write) {
+        written_by_host(a, access.address, access.bytes);
+    } else if (a.must_be_written == 15 && never_written(a, access.address, access.bytes)) {
+        Finding f = about(access, Kind::uninitialized, "host code reads memory before anything was written to it");
+        f.space = "global";
+        findings::name_buffer(f, a);
+        findings::add(f);
+    }
+}
+
+}  // namespace
+
+namespace {
+
+void past_heap(const Access& access, const host_heap::Block& block) {
+    Finding f = about(access, Kind::out_of_bounds, "host code accesses memory past the end of what it allocated");
+    f.space = "host";
+    f.buffer_bytes = block.end - block.begin;
+    f.offset = int64_t(access.address - block.begin);
+    findings::add(f);
+}
+
+}  // namespace
+
+void touched_past_heap(const Access& access) {
+    const host_heap::Block block = host_heap::find(access.address);
+    if (!block.begin || access.address < block.end || (block.may_be_text && access.bytes == 1)) return;
+    past_heap(access, block);
+}
+
+void host_range(const Access& access) {
+    if (arena::contains(access.address) || any_host_rule()) touched_by_host(access);
+    const host_heap::Block block = host_heap::find(access.address);
+    if (block.begin && !block.may_be_text && access.address + access.bytes > block.end) past_heap(access, block);
+}
+
 void touched_by_host(const Access& access) {
+    if (in_kernel()) return;  // without checks
     if (arena::contains(access.address)) arena::settle();
     if (const host_memory::Array* array = host_memory::find(access.address)) {
         if (array->holds(access.address, access.bytes)) return;
         Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an array");
-        f.warning = true;  // no device tool checks this
         places::name(f);
         findings::add(f);
         return;
     }
     const variables::Variable* v = variables::any_managed ? variables::at(access.address) : nullptr;
-    if (!arena::contains(access.address) && !(v && v->managed)) return;
+    if (!arena::contains(access.address) && !(v && v->managed)) {
+        if (near_heap(access.address, access.bytes, access.pc)) touched_past_heap(access);
+        return;
+    }
     const Allocation* a = arena::find(access.address);
     const bool open = a && a->zone == Zone::open && a->live;
     if (open && (access.address < a->begin || access.address + access.bytes > a->end)) {
         Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an allocation");
         f.space = "global";
-        f.warning = true;  // no device tool checks this
         findings::name_buffer(f, *a);
         findings::add(f);
         return;
     }
+    if (open) touched_open(access, *const_cast<Allocation*>(a));
     if (v || open) {
         if (access.write) host_wrote(access.bytes);
         else host_read(access.bytes);

@@ -1,5 +1,7 @@
 #include "worker.h"
 
+#include "report.h"
+
 #include <sys/mman.h>
 #include <time.h>
 
@@ -388,7 +390,13 @@ void grader_pause(unsigned) {
 }
 
 void grader_trap(int error) {
-    if (grader::in_kernel()) worker->abandon(error);
+    if (grader::in_kernel()) {
+        grader::ReportLine("trap").text("kernel", grader::launch_state.name)
+            .number("pc", grader::program_offset(reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1))
+            .triple("block", blockIdx.x, blockIdx.y, blockIdx.z)
+            .triple("thread", threadIdx.x, threadIdx.y, threadIdx.z).write();
+        worker->abandon(error);
+    }
     abort();
 }
 

@@ -7,7 +7,7 @@ int main() {
     cudaMallocHost(&pinned, 10 * sizeof(int));
     fill<<<1, 10>>>(pinned);
     cudaDeviceSynchronize();
-    for (int i = 0; i <= 10; ++i) pinned[i] += 1;  // FAULT out_of_bounds warning
+    for (int i = 0; i <= 10; ++i) pinned[i] += 1;  // FAULT out_of_bounds
     cudaFreeHost(pinned);
     return 0;
 }

@@ -6,7 +6,7 @@ __global__ void again(int* out) {
     if (threadIdx.x == 0) flag = 1;
     __syncthreads();
     if (threadIdx.x < 32) out[threadIdx.x] = flag;
-    if (threadIdx.x == 32) flag = 1;  // FAULT race warning
+    if (threadIdx.x == 32) flag = 1;  // FAULT race
 }
 int main() {
     int* out = blank<int>(32);
