@@ -33,7 +33,7 @@ def launch_text(
         rest = ""
         if type(idle) is int and 0 < idle < math.prod(grid):
             rest = f", {idle} of which store{'s' if idle == 1 else ''} nothing"
-        unused = _unused(grid, "program_id({})", text) or _one_axis(grid, text)
+        unused = _unused(grid, "program_id({})", text)
         overlap = _overlap(only_first, [(grid[0], _width(only_first - grid[0] + 1))])
         single = _one_each(only_first, grid, shape)
         return f"{what} with {_count(grid, 'program')}{unused or overlap or single or rest}"
@@ -112,14 +112,6 @@ def _unused(sizes: Sequence[int], name: str, text: str) -> str:
         if size > 1 and text and word not in used and not re.search(whole, used):
             return f", and the file never {'reads' if triton else 'uses'} {word}"
     return ""
-
-
-def _one_axis(grid: Sequence[int], text: str) -> str:
-    """Return that a Triton kernel reads a second axis which its grid does not have."""
-    second = re.search(r"program_id\((axis=)?1\)", "".join(text.split()))
-    if not second or grid[0] == 1 or grid[1] > 1:
-        return ""
-    return ", along axis 0 alone, and the file reads program_id(1)"
 
 
 def _sizes(value: object) -> list[int]:
