@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.assignment.tolerance import Tolerance
-from grader.judge import formula_hypothesis, misplaced, row_scale
+from grader.judge import formula_hypothesis, misplaced, row_scale, tile_hypothesis
 from grader.judge.compare import Comparison, accepts, accepts_all, allowed
 from grader.judge.input_hypothesis import WHERE_WRONG
 from grader.judge.wrong_places import alternation, only_diagonals, place
@@ -492,6 +492,11 @@ def _other_inputs(given: PatternInput) -> str | None:
     return f"{region}: there {there}" if region.startswith("only") else found
 
 
+def _tile_index(given: PatternInput) -> str | None:
+    """Recognise a product of matrices whose tiles are read with a wrong index."""
+    return tile_hypothesis.explain(given.comparison, given.inputs, given.tolerance)
+
+
 def _row_factor(given: PatternInput) -> str | None:
     """Recognise a factor that is one number within each row, and differs between rows."""
     factors = _row_factors(given)
@@ -530,6 +535,7 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _other_type,
     _factor,
     _other_inputs,
+    _tile_index,
     _row_scale,
     _formula,
     _added,

@@ -119,6 +119,13 @@ def _mistakes(
         return _ratio(whole, other, length, epsilon)
 
     yield "the sum is not divided by the length of the row", ratio(whole * length)
+    if epsilon:
+        yield "the sum of the row is 0 where it is used", ratio(torch.zeros_like(whole))
+    root = (whole + epsilon).rsqrt()
+    yield (
+        "the division by the length of the row stands outside the root",
+        root / length * mean.sqrt(),
+    )
     for number in sorted({*range(2, _MOST_TIMES + 1), *_TILES} - {length}):
         yield f"each term is in the sum {number} times", ratio(whole * number)
     for number in (*_TILES, length - 1, rows.shape[0]):
