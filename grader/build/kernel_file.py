@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -75,7 +76,8 @@ def _build(
         return reject_source(unfit.problem or "", unfit.hint)
     if language is Language.TRITON:
         return build_python(assignment.signature, source, device, scratch)
-    is_kernel = kernel_entry(assignment.signature, source.path, source.text)
+    holder = _file_of_entry(assignment, source)
+    is_kernel = kernel_entry(assignment.signature, holder.path, holder.text)
     if is_kernel is not None:
         return reject_source(*is_kernel)
     compile_with = partial(_compile, assignment, source, device)
@@ -391,13 +393,21 @@ def _with_replaced(evidence: BuildEvidence, source: SourceFile) -> BuildEvidence
 
 def _rejected(assignment: Assignment, source: SourceFile, compiled: Compiled) -> Rejected:
     assert compiled.ended is not None
-    entry = entry_problem(assignment.signature, source.path, source.text, compiled.ended.output)
+    holder = _file_of_entry(assignment, source)
+    entry = entry_problem(assignment.signature, holder.path, holder.text, compiled.ended.output)
     first = first_error(compiled)
     message, hint = entry or (first, diagnostics.advice(first))
     rejected = failure(compiled, message, hint)
     if entry is None or rejected.message != message:  # not about the entry, or a limit
         return rejected
     return replace(rejected, evidence=_without_echoes(compiled.evidence, source.path, message))
+
+
+def _file_of_entry(assignment: Assignment, source: SourceFile) -> SourceFile:
+    """Return the file or that of its headers which has the entry, such as a given launcher."""
+    entry = re.compile(rf"\b{re.escape(assignment.signature.entry)}\s{{0,20}}\(")
+    files = (source, *source.headers)
+    return next((one for one in files if entry.search(one.text)), source)
 
 
 def _without_echoes(evidence: BuildEvidence, file: str, message: str) -> BuildEvidence:

@@ -12,6 +12,7 @@ from grader.assignment.reader import read_assignment
 from grader.commands.release.contents import stub_files, visible_files
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options, make_plan
+from grader.grading.progress import Progress
 from grader.report.model import KernelResult
 from grader.report.verdict import Verdict
 from grader.submission.reader import read_submission
@@ -48,11 +49,11 @@ import torch
 
 
 def inputs(case, dtype, generator):
-    return {"x": torch.rand(case.n, generator=generator, dtype=dtype["x"])}
+    return {"x": torch.rand(case.sizes["n"], generator=generator, dtype=dtype)}
 
 
 def expected(inputs):
-    return {"y": 2 * inputs["x"]}
+    return {"y": 2 * inputs["x"].double()}
 
 
 def baseline(inputs, outputs):
@@ -121,7 +122,7 @@ def graded(assignment: Assignment, folder: Path, **changes: str | None) -> Kerne
             file.unlink()
         else:
             file.write_text(text, encoding="utf-8")
-    report = grade(assignment, read_submission(folder, assignment), Options())
+    report = grade(assignment, read_submission(folder, assignment), Options(), Progress())
     (kernel,) = report.kernels
     return kernel
 
