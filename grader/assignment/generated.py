@@ -8,6 +8,7 @@ student who only opened and saved a stub has submitted nothing.
     reference/NAME/FILE ──stub──→ student_template/NAME/FILE ──→ assignments/NAME/stubs.json
     assignments/NAME/assignment.toml ──signature──→ student_template/NAME/ENTRY.h
                                      ──handout────→ assignments/NAME/README.md, its tables
+    assignments/NAME/GIVEN ──copy──→ student_template/NAME/GIVEN
 
 `python -m grader.assignment.generated [COURSE]` writes the files on the right; without
 COURSE it uses the course of the current folder. A test keeps them current.
@@ -103,6 +104,8 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
         yield template / path, text
     if any(path.endswith(".cu") for path in stubs):
         yield template / assignment.signature.header_name, assignment.signature.header()
+        for name in assignment.given:
+            yield template / name, read_text(assignment.folder / name)
     prints = {path: fingerprint(text) for path, text in sorted(stubs.items())}
     yield assignment.folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
     handout = assignment.folder / HANDOUT
@@ -113,8 +116,8 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
 
 def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:
     """Yield path and text of each stub: from the solved file, else from the template."""
-    kernels = [file for kernel in assignment.kernels for file in kernel.files.values()]
-    for path in (*kernels, PROGRAM_FILE):
+    kernels = [file for kernel in assignment.kernels for file in kernel.paths]
+    for path in dict.fromkeys((*kernels, PROGRAM_FILE)):
         solved = repository / REFERENCES / assignment.name / path
         template = repository / TEMPLATES / assignment.name / path
         if solved.is_file():

@@ -80,7 +80,8 @@ def _signature(assignment: Assignment) -> str:
     what = "kernel" if assignment.signature.launch else "function"
     rows = [("language", "file", what), ("---", "---", "---")]
     for language in assignment.languages:
-        files = [f"`{k.files[language]}`" for k in assignment.kernels if language in k.files]
+        kernels = [kernel for kernel in assignment.kernels if language in kernel.files]
+        files = [f"`{path}`" for kernel in kernels for path in kernel.paths_in(language)]
         rows.append((language.phrase, ", ".join(files), f"`{declarations[language]}`"))
     return _markdown(rows)
 

@@ -100,17 +100,28 @@ class Benchmark:
 class Kernel:
     """One kernel to implement: a file per language, maximum points by check.
 
-    Points of a `bonus` come on top of all points of the assignment.
+    `files` have the entry; `headers` are further files to hand in, which that of the language
+    includes. Points of a `bonus` come on top of all points of the assignment.
     """
 
     name: str
     title: str
     files: Mapping[Language, str]
     points: Mapping[CheckName, float]
+    headers: Mapping[Language, tuple[str, ...]] = field(default_factory=dict)
     bonus: bool = False
     counters: CounterBounds | None = None
     rules: Rules = field(default_factory=Rules)
     tiers: Tiers = field(default_factory=Tiers)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files to hand in, of all languages."""
+        return tuple(path for language in self.files for path in self.paths_in(language))
+
+    def paths_in(self, language: Language) -> tuple[str, ...]:
+        """Return the files to hand in in a language, that with the entry first."""
+        return (self.files[language], *self.headers.get(language, ()))
 
     @property
     def max_score(self) -> float:
@@ -127,7 +138,8 @@ class Assignment:
     that this copy of the spec leaves out: the course's own grader has them, and they count for as
     many visible cases as `hidden_weight`. `tolerances` hold for
     outputs without an entry in `output_tolerances`. A platform that knows the due date applies the
-    rule `late`.
+    rule `late`. `given` are headers in the folder that CUDA C++ files include and that no
+    submission can change.
     """
 
     name: str
@@ -144,6 +156,7 @@ class Assignment:
     hidden_elsewhere: int = 0
     hidden_weight: int = 0
     late: LateRule | None = None
+    given: tuple[str, ...] = ()
 
     @property
     def hidden_cases(self) -> int:
@@ -168,6 +181,11 @@ class Assignment:
     def parts(self) -> tuple[Kernel, ...]:
         """The graded parts: the kernels, and the student's program if the spec has one."""
         return (*self.kernels, *([self.program] if self.program is not None else []))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files to hand in, each once."""
+        return tuple(dict.fromkeys(path for part in self.parts for path in part.paths))
 
     @property
     def languages(self) -> list[Language]:

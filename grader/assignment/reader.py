@@ -41,7 +41,7 @@ from grader.assignment.problem import spec_error
 from grader.assignment.schema import course_problems, schema_problems
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import general_tolerance, tolerances
-from grader.assignment.validate import meaning_problems
+from grader.assignment.validate import file_names, meaning_problems
 from grader.errors import SpecError, not_utf8
 from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Device, Language, Visibility
@@ -164,14 +164,17 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         hidden_elsewhere=data.get("hidden_cases", 0),
         hidden_weight=data.get("hidden_weight", data.get("hidden_cases", 0)),
         late=LateRule.of(data["late"]) if "late" in data else None,
+        given=tuple(data.get("given", ())),
     )
 
 
 def _kernel(data: Mapping[str, Any]) -> Kernel:
+    files = {Language(word): file_names(named) for word, named in data["files"].items()}
     return Kernel(
         name=data["name"],
         title=data["title"],
-        files={Language(word): file for word, file in data["files"].items()},
+        files={language: names[0] for language, names in files.items()},
+        headers={language: names[1:] for language, names in files.items() if names[1:]},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
         bonus=data.get("bonus", False),
         tiers=_tiers(data.get("tiers", {})),

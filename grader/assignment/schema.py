@@ -171,6 +171,10 @@ def _nearest_branch(error: Any) -> Iterator[Problem]:
             for inner in inners:
                 yield from _problems(inner)
             return
+    if tuple(error.absolute_path)[-2:-1] == ("files",):
+        message = f"is {_shown(error.instance)}, must be a file name or a list of file names"
+        yield Problem(tuple(error.absolute_path), message)
+        return
     lists = any(branch.get("type") == "array" for branch in error.validator_value)
     yield Problem(
         tuple(error.absolute_path),

@@ -51,7 +51,8 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
         )
     wrong = [*_signature_problems(data), *_type_problems(data), *launch_problems(data)]
     yield from wrong
-    yield from _kernel_problems(data["kernels"])
+    yield from _kernel_problems(data)
+    yield from _given_problems(data, folder)
     # Sizes and outputs can be checked only against a valid signature.
     signature = None if wrong else Signature.of(data["signature"])
     yield from tolerance_problems(data, signature, used_languages(data))
@@ -145,12 +146,17 @@ def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem((*at, language), "is missing: a kernel has a file in this language")
 
 
-def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
-    names: set[str] = set()
+def file_names(value: str | list[str]) -> tuple[str, ...]:
+    """Return the files of a kernel in one language, that with the entry first."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _kernel_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    kernels, names = data["kernels"], set[str]()
     if all(kernel.get("bonus") for kernel in kernels):
         yield Problem(("kernels", 0, "bonus"), "is set for every kernel: one must be no bonus")
     # By lower-case path: some file systems ignore case.
-    owners: dict[str, str] = {}
+    owners = {name.lower(): "given" for name in data.get("given", ())}
     for index, kernel in enumerate(kernels):
         name = kernel["name"]
         if name in names:
@@ -164,19 +170,49 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
                 ("kernels", index, "rules", "libraries"),
                 "is for CUDA C++, but the kernel has no .cu file: remove it",
             )
-        for language, file in kernel["files"].items():
-            at: KeyPath = ("kernels", index, "files", language)
-            if file.lower() in owners:
-                yield Problem(
-                    at,
-                    f'is "{file}", which is also the file of `{owners[file.lower()]}` (some file '
-                    "systems ignore case)",
-                )
-            owners[file.lower()] = name
+        for language, named in kernel["files"].items():
+            key: KeyPath = ("kernels", index, "files", language)
+            files = file_names(named)
+            for position, file in enumerate(files):
+                at = key if isinstance(named, str) else (*key, position)
+                if file.lower() in owners:
+                    yield Problem(
+                        at,
+                        f'is "{file}", which is also the file of `{owners[file.lower()]}` (some '
+                        "file systems ignore case)",
+                    )
+                owners[file.lower()] = name
+                if Path(file).parent != Path(files[0]).parent:
+                    yield Problem(at, f'is "{file}", which is not beside {files[0]}: move it there')
+                yield from _header_problems(file, data, at)
+            file = files[0]
             if file.lower() == PROGRAM_FILE:
-                yield Problem(at, f'is "{file}", the name of the student\'s own program')
+                yield Problem(key, f'is "{file}", the name of the student\'s own program')
             if language == Language.TRITON and Path(file).stem in MODULES:
-                yield Problem(at, f'is "{file}", which would hide the module `{Path(file).stem}`')
+                yield Problem(key, f'is "{file}", which would hide the module `{Path(file).stem}`')
+
+
+def _header_problems(file: str, data: Mapping[str, Any], at: KeyPath) -> Iterator[Problem]:
+    """Yield why a header cannot have this name: the compiler would find it in place of another."""
+    name = Path(file).name
+    if name == f"{data['signature']['entry']}.h":
+        yield Problem(at, f'is "{file}", the header that is generated: choose another name')
+    elif name.endswith((".h", ".cuh")) and name.startswith(("cuda", "grader", "std")):
+        yield Problem(at, f'is "{file}", which could hide a header of CUDA: choose another name')
+
+
+def _given_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
+    given = data.get("given", ())
+    if given and Language.CUDA.value not in used_languages(data):
+        yield Problem(("given",), "is for CUDA C++, but no kernel has a .cu file: remove it")
+    for index, name in enumerate(given):
+        at: KeyPath = ("given", index)
+        if name.lower() in [other.lower() for other in given[:index]]:
+            yield Problem(at, f'is "{name}", which is named twice (some file systems ignore case)')
+        yield from _header_problems(name, data, at)
+        file = folder / name
+        if file.is_symlink() or not file.is_file():
+            yield Problem(at, f'is "{name}", but there is no such file beside assignment.toml')
 
 
 def _program_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[Problem]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from grader.build.ptxas import Assembled
 from grader.report.evidence import BuildEvidence
@@ -17,8 +18,9 @@ class Built:
     """Something that a worker can run: a shared library, or a Python file.
 
     If `launched`, the entry is a kernel and the worker launches it. `text` is the submitted source,
-    "" where nobody reads it. `flags` are notes for staff about it; with `torch_allowed` host code
-    may compute outputs. `launch_limits` are settings of the emulation's runtime that say what the
+    "" where nobody reads it; `headers` are the files that it includes, by name, as compiled.
+    `flags` are notes for staff about it; with `torch_allowed` host code may compute outputs.
+    `launch_limits` are settings of the emulation's runtime that say what the
     course's GPU can launch, `assembled` is what ptxas says of the file's kernels, None without
     nvcc. `compiled` holds the kernels that its workers on a GPU have compiled so far.
     """
@@ -31,11 +33,24 @@ class Built:
     launched: bool = False
     evidence: BuildEvidence
     text: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     flags: tuple[str, ...] = ()
     torch_allowed: bool = False
     launch_limits: str = ""
     assembled: Assembled | None = None
     compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
+
+    def own_file(self, name: str) -> str | None:
+        """Return the path of the student's file that a tool names; None for any other file."""
+        base, own = PurePath(name).name, PurePosixPath(self.file)
+        if base == own.name:
+            return self.file
+        return str(own.with_name(base)) if base in self.headers else None
+
+    @property
+    def own_names(self) -> frozenset[str]:
+        """The names of the file and of its headers."""
+        return frozenset({PurePosixPath(self.file).name, *self.headers})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

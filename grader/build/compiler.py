@@ -17,7 +17,7 @@ import contextlib
 import errno
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,14 +83,18 @@ def compile_file(
     text: str,
     header: tuple[str, str],
     wall_s: float,
+    headers: Mapping[str, str] | None = None,
 ) -> Compiled:
     """Compile `text` as the file that `trampoline` includes; `header` is (name, text).
+
+    `headers` are the student's own and given files that the file includes.
 
     A failed compilation is a value. Raises GraderError only if the compiler cannot be started.
     """
     source = f"{_TRAMPOLINE}{compiler.suffix}"
-    sources = {source: trampoline, header[0]: header[1], file: text}
-    return compile_sources(compiler, sources, source, LIBRARY, file=file, wall_s=wall_s)
+    own = dict(headers or {})
+    sources = {source: trampoline, header[0]: header[1], **own, file: text}
+    return compile_sources(compiler, sources, source, LIBRARY, files=(file, *own), wall_s=wall_s)
 
 
 def compile_sources(
@@ -99,12 +103,13 @@ def compile_sources(
     source: str,
     product: str,
     *,
-    file: str,
+    files: Sequence[str],
     wall_s: float,
 ) -> Compiled:
     """Compile `source`, one of `sources` (text by name), into a file called `product`.
 
-    `file` is the student's, whose lines the diagnostics name. A failed compilation is a value.
+    `files` are the student's and given ones, whose lines the diagnostics name, the one with the
+    entry first. A failed compilation is a value.
     Raises GraderError only if the compiler cannot be started.
     """
     key = content_key(compiler.key, _OUTPUT, *(part for pair in sources.items() for part in pair))
@@ -125,7 +130,9 @@ def compile_sources(
         library, output = None, ended[0].output
     return Compiled(
         library=library,
-        evidence=_evidence(compiler, output, not ended, file, sources.get(file, "")),
+        evidence=_evidence(
+            compiler, output, not ended, {name: sources.get(name, "") for name in files}
+        ),
         ended=ended[0] if library is None else None,
     )
 
@@ -186,8 +193,11 @@ def _compile_once(
         return ended
 
 
-def _evidence(compiler: Compiler, output: str, cached: bool, file: str, text: str) -> BuildEvidence:
-    found = diagnostics.parse(output, file, text)
+def _evidence(
+    compiler: Compiler, output: str, cached: bool, texts: Mapping[str, str]
+) -> BuildEvidence:
+    (file, text), *others = texts.items()
+    found = diagnostics.parse(output, file, text, dict(others))
     return BuildEvidence(
         tool=compiler.name,
         cached=cached,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
@@ -148,19 +148,25 @@ _TOOL = re.compile(
 )
 
 
-def parse(output: str, student_file: str, text: str = "") -> tuple[Diagnostic, ...]:
+def parse(
+    output: str, student_file: str, text: str = "", headers: Mapping[str, str] | None = None
+) -> tuple[Diagnostic, ...]:
     """Return all messages, errors before warnings, the student's lines first.
 
     Messages in other files (headers of the grader or the toolkit) are kept without a line, because
-    the student cannot fix that line. `text` is the file as compiled: in a rewritten line, columns
-    are not the student's and are left out.
+    the student cannot fix that line. `text` is the file as compiled, and `headers` those of the
+    student's that it includes: in a rewritten line, columns are not the student's and are left out.
     """
+    texts = {**(headers or {}), student_file: text}
     rewritten = {
-        number for number, line in enumerate(text.split("\n"), start=1) if _REWRITTEN in line
+        (name, number)
+        for name, content in texts.items()
+        for number, line in enumerate(content.split("\n"), start=1)
+        if _REWRITTEN in line
     }
     found = [
-        replace(item, column=None) if item.line in rewritten else item
-        for item in _messages(output, student_file, text)
+        replace(item, column=None) if (item.file, item.line) in rewritten else item
+        for item in _messages(output, student_file, texts)
     ]
     found.sort(key=lambda item: (item.severity != "error", item.line is None))
     return tuple(found)
@@ -176,8 +182,8 @@ def advice(message: str) -> str:
     return next((hint for pattern, hint in _ADVICE.items() if re.search(pattern, message)), "")
 
 
-def _messages(output: str, student_file: str, source: str) -> Iterator[Diagnostic]:
-    seen: set[tuple[int | None, str]] = set()
+def _messages(output: str, student_file: str, texts: Mapping[str, str]) -> Iterator[Diagnostic]:
+    seen: set[tuple[str, int | None, str]] = set()
     lines = output.splitlines()
     instance, required = "", None
     for number, line in enumerate(lines):
@@ -191,19 +197,20 @@ def _messages(output: str, student_file: str, source: str) -> Iterator[Diagnosti
         if match is None or not match["text"] or "grader::" in match["text"]:
             continue  # a line about the emulation's own types repeats the one before it
         groups = match.groupdict()
-        in_students_file = _is_file(groups["file"], student_file)
-        at = int(groups["line"]) if in_students_file and groups.get("line") else None
-        text, at = _plain(groups["text"].strip(), at, source)
-        if (at, text) in seen:
+        file = next((name for name in texts if _is_file(groups["file"], name)), None)
+        at = int(groups["line"]) if file and groups.get("line") else None
+        file = file or student_file
+        text, at = _plain(groups["text"].strip(), at, texts[file])
+        if (file, at, text) in seen:
             continue  # host and device passes report the same error twice
-        seen.add((at, text))
+        seen.add((file, at, text))
         severity: Literal["error", "warning"] = (
             "warning" if groups["kind"] == "warning" else "error"
         )
         if severity == "error" and at is not None:
             text += _why(text, lines[number + 1 :], instance, required)
         column = int(groups["column"]) if at and groups.get("column") else None
-        yield Diagnostic(file=student_file, line=at, column=column, severity=severity, message=text)
+        yield Diagnostic(file=file, line=at, column=column, severity=severity, message=text)
 
 
 def _is_file(name: str, student_file: str) -> bool:

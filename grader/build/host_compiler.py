@@ -83,6 +83,19 @@ def prepare(
     return rewritten.text
 
 
+def prepare_headers(
+    source: SourceFile, *, mark_locals: bool = False, allowed: frozenset[str] | None = None
+) -> SourceFile | Rejected:
+    """Return the file with its headers rewritten as `prepare` rewrites, or why that fails."""
+    headers = []
+    for header in source.headers:
+        text = prepare(header, mark_locals=mark_locals, allowed=allowed)
+        if isinstance(text, Rejected):
+            return text
+        headers.append(replace(header, text=text))
+    return replace(source, headers=tuple(headers))
+
+
 def _rejected(
     verdict: Verdict,
     found: tuple[cuda_cpp.Refused, ...] | tuple[cuda_cpp.Unsupported, ...],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,12 @@ from grader.build import diagnostics, ptxas
 from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.build.entry_mismatch import entry_problem, kernel_entry
-from grader.build.host_compiler import host_compiler, prepare, reject_disabled_checks
+from grader.build.host_compiler import (
+    host_compiler,
+    prepare,
+    prepare_headers,
+    reject_disabled_checks,
+)
 from grader.build.launch_limits import launch_limits
 from grader.build.libc_overrides import overridden_names
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
@@ -52,11 +58,26 @@ def build(
     lives as long as the result. `contract` is that of `host_compiler`. Raises GraderError if a
     compiler breaks down.
     """
-    if source.problem is not None:
-        return reject_source(source.problem, source.hint)
+    built = _build(assignment, source, language, device, architecture, scratch, contract)
+    return replace(built, evidence=_with_replaced(built.evidence, source))
+
+
+def _build(
+    assignment: Assignment,
+    source: SourceFile,
+    language: Language,
+    device: Device,
+    architecture: tuple[int, int] | None,
+    scratch: Path,
+    contract: bool,
+) -> Built | Rejected:
+    unfit = next((one for one in (source, *source.headers) if one.problem is not None), None)
+    if unfit is not None:
+        return reject_source(unfit.problem or "", unfit.hint)
     if language is Language.TRITON:
         return build_python(assignment.signature, source, device, scratch)
-    is_kernel = kernel_entry(assignment.signature, source.path, source.text)
+    holder = _file_of_entry(assignment, source)
+    is_kernel = kernel_entry(assignment.signature, holder.path, holder.text)
     if is_kernel is not None:
         return reject_source(*is_kernel)
     compile_with = partial(_compile, assignment, source, device)
@@ -70,10 +91,18 @@ def build(
         return (
             built if isinstance(built, Rejected) else _assembled(built, built, 10 * major + minor)
         )
+    here = prepare_headers(source, allowed=allowed)
+    compile_here = partial(_compile, assignment, source, device)
+    if isinstance(here, SourceFile):
+        compile_here = partial(_compile, assignment, here, device)
     return build_on_cpu(
         source,
         compile_with,
-        lambda cxx, text: _on_cpu(compile_with, host_compiler(cxx, contract=contract), text),
+        lambda cxx, text: (
+            here
+            if isinstance(here, Rejected)
+            else _on_cpu(compile_here, host_compiler(cxx, contract=contract), text)
+        ),
         allowed,
     )
 
@@ -128,10 +157,16 @@ def build_on_cpu(
 
 def _wrong_calls(built: Built, text: str) -> Rejected | None:
     """Return the rejection for calls that nvcc would refuse; None if there are none."""
-    file = Path(built.file).name
+    texts = {Path(built.file).name: text, **built.headers}
     found = tuple(
-        Diagnostic(file=built.file, line=call.line, severity="error", message=call.message)
-        for call in cuda_cpp.wrong_calls(_dump(built), file=file, text=text)
+        Diagnostic(
+            file=built.own_file(name) or name,
+            line=call.line,
+            severity="error",
+            message=call.message,
+        )
+        for name, content in texts.items()
+        for call in cuda_cpp.wrong_calls(_dump(built), file=name, text=content)
     )
     if not found:
         return None
@@ -221,7 +256,10 @@ def build_checked(
     prepared = prepare(source, mark_locals=mark_locals)
     if isinstance(prepared, Rejected):
         return prepared
-    compile_with = partial(_compile, assignment, source, Device.CPU)
+    here = prepare_headers(source, mark_locals=mark_locals)
+    if isinstance(here, Rejected):
+        return here
+    compile_with = partial(_compile, assignment, here, Device.CPU)
     built = _on_cpu(compile_with, host_compiler(cxx, Mode.CHECKED), prepared)
     if isinstance(built, Rejected):
         return built
@@ -237,14 +275,19 @@ def _unhooked(built: Built) -> Rejected | None:
             message=f"g++ does not say which accesses of {built.file} are checked",
             evidence=built.evidence,
         )
-    found = cuda_cpp.unhooked(dump, file=Path(built.file).name)
+    found = [
+        (built.own_file(name), one)
+        for name in (Path(built.file).name, *built.headers)
+        for one in cuda_cpp.unhooked(dump, file=name)
+    ]
     if not found:
         return None
+    file, first = found[0][0] or built.file, found[0][1]
     what = "a function's result goes straight to memory, where this machine cannot check it"
-    diagnostic = Diagnostic(file=built.file, line=found[0].line, severity="warning", message=what)
+    diagnostic = Diagnostic(file=file, line=first.line, severity="warning", message=what)
     return Rejected(
         verdict=Verdict.NOT_MEASURED,
-        message=f"{built.file}:{found[0].line}: {what}",
+        message=f"{file}:{first.line}: {what}",
         hint="assign it: `T t = f(x); *p = t;`, in place of `new (p) T(f(x))` or of a "
         "constructor's `member(f(x))`",
         evidence=replace(built.evidence, diagnostics=(diagnostic,), diagnostics_total=1),
@@ -311,6 +354,7 @@ def _compile(
         file=file,
         text=text,
         header=(f"{signature.entry}.h", signature.header()),
+        headers=source.header_texts,
         wall_s=assignment.limits.build_s,
     )
     if compiled.library is None:
@@ -324,18 +368,46 @@ def _compile(
         launched=signature.launch is not None,
         evidence=compiled.evidence,
         text=source.text,
+        headers=source.header_texts,
+    )
+
+
+def _with_replaced(evidence: BuildEvidence, source: SourceFile) -> BuildEvidence:
+    """Return the evidence with a warning for each given file that the submission has changed."""
+    warnings = tuple(
+        Diagnostic(
+            file=header.path,
+            line=None,
+            severity="warning",
+            message="this file is given: the course's own is used, not the one handed in",
+        )
+        for header in source.headers
+        if header.replaced
+    )
+    return replace(
+        evidence,
+        diagnostics=(*evidence.diagnostics, *warnings),
+        diagnostics_total=evidence.diagnostics_total + len(warnings),
     )
 
 
 def _rejected(assignment: Assignment, source: SourceFile, compiled: Compiled) -> Rejected:
     assert compiled.ended is not None
-    entry = entry_problem(assignment.signature, source.path, source.text, compiled.ended.output)
+    holder = _file_of_entry(assignment, source)
+    entry = entry_problem(assignment.signature, holder.path, holder.text, compiled.ended.output)
     first = first_error(compiled)
     message, hint = entry or (first, diagnostics.advice(first))
     rejected = failure(compiled, message, hint)
     if entry is None or rejected.message != message:  # not about the entry, or a limit
         return rejected
     return replace(rejected, evidence=_without_echoes(compiled.evidence, source.path, message))
+
+
+def _file_of_entry(assignment: Assignment, source: SourceFile) -> SourceFile:
+    """Return the file or that of its headers which has the entry, such as a given launcher."""
+    entry = re.compile(rf"\b{re.escape(assignment.signature.entry)}\s{{0,20}}\(")
+    files = (source, *source.headers)
+    return next((one for one in files if entry.search(one.text)), source)
 
 
 def _without_echoes(evidence: BuildEvidence, file: str, message: str) -> BuildEvidence:

@@ -21,7 +21,12 @@ from grader.assignment.model import Assignment
 from grader.build import diagnostics, main_shim
 from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_sources, failure
-from grader.build.host_compiler import host_object_compiler, host_program_compiler, prepare
+from grader.build.host_compiler import (
+    host_object_compiler,
+    host_program_compiler,
+    prepare,
+    prepare_headers,
+)
 from grader.build.kernel_file import build_on_cpu, build_on_gpu, first_error, reject_source
 from grader.build.nvcc import nvcc_object_compiler, nvcc_program_compiler
 from grader.report.verdict import Verdict
@@ -93,8 +98,12 @@ def build_main(assignment: Assignment, source: SourceFile, target: Target) -> Bu
         assert target.architecture is not None
         compiler = partial(nvcc_object_compiler, architecture=target.architecture)
         return build_on_gpu(source, compile_with, compiler)
+    here = prepare_headers(source)
+    if isinstance(here, Rejected):
+        return here
+    compile_here = partial(_compile_main, assignment, here, target)
     return build_on_cpu(
-        source, compile_with, lambda cxx, text: compile_with(host_object_compiler(cxx), text)
+        source, compile_with, lambda cxx, text: compile_here(host_object_compiler(cxx), text)
     )
 
 
@@ -104,10 +113,10 @@ def _compile_main(
     signature = assignment.signature
     compiled = compile_sources(
         compiler,
-        {source.path: text, signature.header_name: signature.header()},
+        {**source.header_texts, source.path: text, signature.header_name: signature.header()},
         source.path,
         _OBJECT,
-        file=source.path,
+        files=(source.path, *source.header_texts),
         wall_s=assignment.limits.build_s,
     )
     if compiled.library is not None:
@@ -157,10 +166,12 @@ def build_program(
     else:
         cxx = toolchain.find_cxx()
         assert cxx is not None
-        prepared = prepare(kernel)
+        prepared, here = prepare(kernel), prepare_headers(kernel)
         if isinstance(prepared, Rejected):
             return prepared
-        text = prepared
+        if isinstance(here, Rejected):
+            return here
+        text, kernel = prepared, here
         compiler = host_program_compiler(cxx, main_shim.SHIM_FILE, part.path, part_key, flags)
     file = PurePosixPath(kernel.path).name
     source = f"{main_shim.KERNEL_FILE}{compiler.suffix}"
@@ -170,12 +181,13 @@ def build_program(
             main_shim.SHIM_FILE: main_shim.shim_source(signature),
             main_shim.SHIM_HEADER: main_shim.shim_header(),
             source: main_shim.kernel_source(signature, file),
+            **kernel.header_texts,
             file: text,
             signature.header_name: signature.header(),
         },
         source,
         _PROGRAM,
-        file=file,
+        files=(file, *kernel.header_texts),
         wall_s=assignment.limits.build_s,
     )
     if compiled.library is not None:

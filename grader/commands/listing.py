@@ -32,9 +32,9 @@ def list_all(assignments: Iterable[Assignment], console: Console) -> None:
     rows: list[tuple[str, ...]] = []
     for position, (assignment, kernel) in enumerate(parts):
         same = position > 0 and parts[position - 1][0] is assignment
-        files = ["  ".join(kernel.files.values())]
+        files = ["  ".join(kernel.paths)]
         if cell_len(files[0]) > room:
-            files = list(kernel.files.values())
+            files = list(kernel.paths)
         name = "" if same else assignment.name
         rows.append((name, kernel.name, files[0], points(kernel.max_score)))
         rows += [("", "", file, "") for file in files[1:]]

@@ -64,7 +64,7 @@ def _change(now: Sequence[Selected], known: dict[tuple[str, str], object]) -> Ch
         kernels = frozenset(
             kernel.name
             for kernel in one.assignment.parts
-            if changed & set(kernel.files.values())
+            if changed & {*kernel.paths, *one.assignment.given}
             and (not one.kernels or kernel.name in one.kernels)
         )
         if kernels:

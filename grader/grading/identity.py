@@ -36,7 +36,7 @@ def hand_in_hash(submission: Submission) -> str:
 def spec_hash(assignment: Assignment) -> str:
     """Return a hash of the assignment's files that decide points, 40 hex digits."""
     parts: list[str | bytes] = [assignment.name]
-    for name in _DECISIVE_FILES:
+    for name in (*_DECISIVE_FILES, *assignment.given):
         file = assignment.folder / name
         parts += [name, file.read_bytes() if file.is_file() else b""]
     course = assignment.folder.parent / COURSE_FILE

@@ -255,4 +255,5 @@ def _kernel_results(
 
 def _kernel_result(state: FileState, checks: Sequence[CheckResult]) -> KernelResult:
     result = score.kernel_result(state.file.kernel, state.file.language, checks)
-    return replace(result, source_lines=source_lines(state.file.source.text, checks))
+    source = state.file.source
+    return replace(result, source_lines=source_lines(source.text, checks, source.header_texts))

@@ -8,9 +8,10 @@ from typing import Literal
 
 from grader.assignment.generated import fingerprint, read_stubs
 from grader.assignment.model import PROGRAM_NAME, Assignment, Kernel
+from grader.assignment.reader import read_text
 from grader.checks.check import KernelFile
 from grader.gpu.nvml import Gpu
-from grader.submission.reader import Submission
+from grader.submission.reader import SourceFile, Submission
 from grader.vocabulary import CheckName, Device, Language
 
 Transport = Literal["shared", "private"]
@@ -125,12 +126,41 @@ def _files(
     assignment: Assignment, submission: Submission, kernel: Kernel, options: Options
 ) -> tuple[KernelFile, ...]:
     return tuple(
-        KernelFile(kernel=kernel, language=language, source=submission.files[path])
+        KernelFile(
+            kernel=kernel,
+            language=language,
+            source=_with_headers(assignment, submission, kernel, language),
+        )
         for language, path in kernel.files.items()
         if path in _paths(kernel, options)
         and path in submission
-        and not _untouched(assignment, submission, path)
+        and not all(_untouched(assignment, submission, p) for p in kernel.paths_in(language))
     )
+
+
+def _with_headers(
+    assignment: Assignment, submission: Submission, kernel: Kernel, language: Language
+) -> SourceFile:
+    """Return the file with the entry, and the student's and given headers that it includes."""
+    path, *names = kernel.paths_in(language)
+    source = submission.files[path]
+    if language is not Language.CUDA:
+        return source
+    headers = [
+        submission.files.get(name)
+        or SourceFile(
+            path=name,
+            problem=f"there is no {name}, which belongs to {path}{submission.misnamed(name)}",
+            hint="hand in both files",
+        )
+        for name in names
+    ]
+    for name in assignment.given:
+        text = read_text(assignment.folder / name)
+        own = submission.files.get(name)
+        replaced = own is not None and fingerprint(own.text) != fingerprint(text)
+        headers.append(SourceFile(path=name, text=text, replaced=replaced))
+    return replace(source, headers=tuple(headers))
 
 
 def _paths(kernel: Kernel, options: Options) -> Sequence[str]:
@@ -138,6 +168,10 @@ def _paths(kernel: Kernel, options: Options) -> Sequence[str]:
 
 
 def _untouched(assignment: Assignment, submission: Submission, path: str) -> bool:
-    source = submission.files[path]
+    source = submission.files.get(path)
     stubs = read_stubs(assignment.folder)
-    return source.problem is None and stubs.get(path) == fingerprint(source.text)
+    return (
+        source is not None
+        and source.problem is None
+        and stubs.get(path) == fingerprint(source.text)
+    )

@@ -35,12 +35,23 @@ _DEEPEST = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """One source file: its text, or what is wrong with it."""
+    """One source file: its text, or what is wrong with it.
+
+    `headers` are the files that it includes, of the student's and given ones. `replaced` marks a
+    given file of which the submission has another text, which is not used.
+    """
 
     path: str
     text: str = ""
     problem: str | None = None
     hint: str = ""
+    headers: tuple[SourceFile, ...] = ()
+    replaced: bool = False
+
+    @property
+    def header_texts(self) -> dict[str, str]:
+        """The texts of the headers, by name."""
+        return {PurePosixPath(header.path).name: header.text for header in self.headers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +102,7 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
     Absent files are absent from the result. Raises UsageError if `source` itself does not exist or
     cannot be read.
     """
-    wanted = [file for kernel in assignment.parts for file in kernel.files.values()]
+    wanted = [*assignment.paths, *assignment.given]
     others: tuple[str, ...] = ()
     folder: Path | None = None
     try:
@@ -114,7 +125,7 @@ def read_file(file: Path, path: str, assignment: Assignment) -> Submission:
 
     Raises UsageError if the file does not exist or its folder cannot be read.
     """
-    wanted = [other for kernel in assignment.parts for other in kernel.files.values()]
+    wanted = [*assignment.paths, *assignment.given]
     try:
         base = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:

@@ -102,6 +102,88 @@ class Bad:
 
 
 BAD = [
+    # Several files.
+    Bad(
+        "headers-in-a-list-of-another-folder",
+        'files = { cuda = "v2.cu" }',
+        'files = { cuda = ["v2.cu", "sub/tile.cuh"] }',
+        "kernels[1].files.cuda[1]",
+        "is not beside v2.cu",
+    ),
+    Bad(
+        "header-outside-the-folder",
+        'files = { cuda = "v2.cu" }',
+        'files = { cuda = ["v2.cu", "../tile.cuh"] }',
+        "kernels[1].files.cuda[1]",
+        "must be a path of letters",
+    ),
+    Bad(
+        "header-named-twice",
+        'files = { cuda = "v2.cu" }',
+        'files = { cuda = ["v2.cu", "tile.cuh", "Tile.cuh"] }',
+        "kernels[1].files.cuda[2]",
+        "also the file of `v2_vector`",
+    ),
+    Bad(
+        "header-before-the-entry",
+        'files = { cuda = "v2.cu" }',
+        'files = { cuda = ["tile.cuh", "v2.cu"] }',
+        "kernels[1].files.cuda[0]",
+        "ends in .cu,",
+    ),
+    Bad(
+        "header-that-is-generated",
+        'files = { cuda = "v2.cu" }',
+        'files = { cuda = ["v2.cu", "scale.h"] }',
+        "kernels[1].files.cuda[1]",
+        "the header that is generated",
+    ),
+    Bad(
+        "header-that-hides-one-of-cuda",
+        'files = { cuda = "v2.cu" }',
+        'files = { cuda = ["v2.cu", "cuda_fp16.h"] }',
+        "kernels[1].files.cuda[1]",
+        "could hide a header of CUDA",
+    ),
+    Bad(
+        "files-a-number",
+        'files = { cuda = "v2.cu" }',
+        "files = { cuda = 2 }",
+        "kernels[1].files.cuda",
+        "a file name or a list of file names",
+    ),
+    Bad(
+        "given-file-missing",
+        'title = "Scale a matrix"',
+        'title = "Scale a matrix"\ngiven = ["launcher.cuh"]',
+        "given[0]",
+        "no such file beside assignment.toml",
+        below=1,
+    ),
+    Bad(
+        "given-file-outside-the-folder",
+        'title = "Scale a matrix"',
+        'title = "Scale a matrix"\ngiven = ["../launcher.cuh"]',
+        "given[0]",
+        "must be a file name",
+        below=1,
+    ),
+    Bad(
+        "given-file-named-twice",
+        'title = "Scale a matrix"',
+        'title = "Scale a matrix"\ngiven = ["a.cuh", "a.cuh"]',
+        "given[1]",
+        "named twice",
+        below=1,
+    ),
+    Bad(
+        "given-misspelt",
+        'title = "Scale a matrix"',
+        'title = "Scale a matrix"\ngivn = ["a.cuh"]',
+        "givn",
+        "did you mean `given`?",
+        below=1,
+    ),
     # The schema.
     Bad("unknown-key", 'title = "Scale a', 'titel = "Scale a', "titel", "did you mean `title`?"),
     Bad(

@@ -84,10 +84,9 @@ def source_place(record: dict[str, Any], built: Built) -> str:
     offset = record.get("pc")
     if type(offset) is not int or not 0 <= offset < 2**63 or built.language is not Language.CUDA:
         return ""
-    place = locator(built.path, built.file)({offset}).get(offset)
-    if place is None or PurePath(place.file).name != PurePath(built.file).name or not place.line:
-        return ""
-    return f"{built.file}:{place.line}"
+    place = locator(built)({offset}).get(offset)
+    file = built.own_file(place.file) if place is not None else None
+    return f"{file}:{place.line}" if place and file and place.line else ""
 
 
 def record_line(record: Mapping[str, Any]) -> int | None:
@@ -138,10 +137,10 @@ def _from_output(output: str, built: Built) -> Crash | None:
     asserted = list(_ASSERTION.finditer(output))
     if asserted:
         match = asserted[-1]
-        in_source_file = PurePath(match["file"]).name == PurePath(built.file).name
+        asserted_in = built.own_file(match["file"])
         return Crash(
             what=f"the assertion `{_clip(match['what'])}` failed",
-            place=f"{built.file}:{match['line']}" if in_source_file else "",
+            place=f"{asserted_in}:{match['line']}" if asserted_in else "",
         )
     thrown = list(_EXCEPTION.finditer(output))
     if thrown:
@@ -168,7 +167,8 @@ def sampled_place(outcome: Outcome, built: Built) -> str:
         own = next((f for f in frames if PurePath(f["file"]).name == built.path.name), None)
         place = f"{built.file}:{own['line']}" if own else ""
     why = ""
-    if stuck := stuck_loop(built.text, built.language, _line_of(place)):
+    in_entry_file = not place or place.startswith(f"{built.file}:")
+    if in_entry_file and (stuck := stuck_loop(built.text, built.language, _line_of(place))):
         place, why = f"{built.file}:{stuck.line}", f": {stuck.why}"
     if kernel:
         return f"; it was in the kernel {kernel}" + (f" ({place})" if place else "") + why
@@ -185,11 +185,11 @@ def _first_place(samples: list[dict[str, Any]], built: Built) -> str:
     offsets = [at for one in samples if type(at := one.get("pc")) is int and 0 <= at < 2**63]
     if not offsets or built.language is not Language.CUDA:
         return ""
-    places = locator(built.path, built.file)(set(offsets))
+    places = locator(built)(set(offsets))
     for offset in offsets:
         found = places.get(offset)
-        if found and found.line and PurePath(found.file).name == PurePath(built.file).name:
-            return f"{built.file}:{found.line}"
+        if found and found.line and (file := built.own_file(found.file)):
+            return f"{file}:{found.line}"
     return ""
 
 

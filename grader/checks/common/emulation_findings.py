@@ -37,7 +37,7 @@ def read_run(
     """
     with untrusted_records():
         report = read_emulation(records, built, text, wrong=wrong)
-        return tuple(_finding(found, built.file, text) for found in report.findings), report
+        return tuple(_finding(found, built, text) for found in report.findings), report
 
 
 def read_emulation(
@@ -45,8 +45,8 @@ def read_emulation(
 ) -> Report:
     """Return the emulation's own form of the report; call it in `untrusted_records`."""
     named = [record for record in records if isinstance(record.get("record"), str)]
-    sources = {PurePath(built.file).name: text}
-    locate = locator(built.path, built.file)
+    sources = {PurePath(built.file).name: text, **built.headers}
+    locate = locator(built)
     return report_of(named, locate=locate, sources=sources, wrong=wrong)
 
 
@@ -59,16 +59,18 @@ def untrusted_records() -> Iterator[None]:
         raise ValueError(f"not a record of the grader's own: {error}") from error
 
 
-def _finding(found: HostFinding, file: str, text: str) -> Finding:
+def _finding(found: HostFinding, built: Built, text: str) -> Finding:
     # A header of the standard library has lines of its own.
-    own = found.file is None or PurePath(found.file).name == PurePath(file).name
+    own = built.own_file(found.file or built.file)
+    if found.file is not None:
+        text = built.headers.get(PurePath(found.file).name, text)
     return Finding(
         kind=found.kind,
         # No memory error on a GPU; the correctness check reports the changed input.
         severity="warning" if found.message == _INPUT_WRITTEN else found.severity,
         message=found.sentence(),
         hint=_hint(found, text),
-        file=file,
+        file=own or built.file,
         line=found.line if own else None,
         other_line=found.other_line,
         kernel=found.kernel,

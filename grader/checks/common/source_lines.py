@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 
+from grader.build.artifact import Built
 from grader.emulation.cuda_cpp.symbols import Place, symbolize
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
@@ -18,8 +19,8 @@ _LOOK_UP_S = 10.0
 _COPY = "library.so"
 
 
-def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place]]:
-    """Return a function that finds the places of addresses in a library built from `file`.
+def locator(built: Built) -> Callable[[set[int]], Mapping[int, Place]]:
+    """Return a function that finds the places of addresses in a library, in the student's files.
 
     Addresses without a known place are missing in its result.
     """
@@ -29,7 +30,7 @@ def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place
         if program is None:
             return ""
         with scratch_folder("grade-place-") as folder:
-            shutil.copyfile(library, folder / _COPY)
+            shutil.copyfile(built.path, folder / _COPY)
             ended = spawn.run(
                 [program, *command[1:], *text.split()],
                 cwd=folder,
@@ -38,4 +39,4 @@ def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place
             )
         return ended.output if ended.ok else ""
 
-    return lambda addresses: symbolize(Path(_COPY), addresses, files={PurePath(file).name}, run=run)
+    return lambda addresses: symbolize(Path(_COPY), addresses, files=set(built.own_names), run=run)

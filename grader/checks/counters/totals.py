@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from grader.assignment.counter_bounds import CountName, FigureName
@@ -98,7 +97,7 @@ def read_host(
         if report.unsupported:  # would have ended the call
             raise ValueError("a call that ended well met what the emulation cannot run")
         found = [counted for kernel in report.kernels for counted in kernel.lines]
-        lines = tuple(_host_line(counted, built.file) for counted in found)
+        lines = tuple(_host_line(counted, built) for counted in found)
         warps = [
             _warp(line, counted.worst)
             for line, counted in zip(lines, found, strict=True)
@@ -193,11 +192,12 @@ def _check_numbers(record: Mapping[str, Any], *names: str) -> None:
         raise ValueError("an access without a request")
 
 
-def _host_line(found: LineCounters, file: str) -> CounterLine:
+def _host_line(found: LineCounters, built: Built) -> CounterLine:
+    file = built.own_file(found.file or "")
     in_global = found.space == "global"
     return _line(
-        file=file,
-        line=found.line if found.file == Path(file).name else None,
+        file=file or built.file,
+        line=found.line if file else None,
         kernel=found.kernel,
         space="global" if in_global else "shared",
         access=found.operation,

@@ -113,6 +113,7 @@ def _replay(
             name,
             folder,
             file=setup.built.file,
+            headers=setup.built.own_names,
             copy=PurePath(setup.built.file).name,
             locate=lambda _: {},
             ended=ended,

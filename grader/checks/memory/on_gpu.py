@@ -119,7 +119,7 @@ def run_sanitizer(
     """
     started_s = time.monotonic()
     limits = sanitizer_prestart.limits_under_tool(setup.assignment.limits)
-    locate = locator(setup.built.path, setup.built.file)
+    locate = locator(setup.built)
     with started or sanitizer_prestart.start(setup.built, limits, tool, name) as session:
         outcome = run_under_tool(setup, session, cases, limits, calls=sanitizer.calls(name))
         ended = session.finish(_FINISH_S)
@@ -127,6 +127,7 @@ def run_sanitizer(
             name,
             session.folder,
             file=setup.built.file,
+            headers=setup.built.own_names,
             copy=session.copy_name,
             locate=locate,
             ended=ended,

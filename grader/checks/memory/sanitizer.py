@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
 from pathlib import Path
 
 from grader.checks.memory.sanitizer_xml import Locate, ReportError, ToolReport, parse
@@ -49,18 +50,21 @@ def tool_command(sanitizer: Tool, tool: str, *, leaks: bool) -> tuple[str, ...]:
     return tuple(command)
 
 
-def read_report(folder: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
+def read_report(
+    folder: Path, tool: str, file: str, copy: str, locate: Locate, headers: Collection[str] = ()
+) -> ToolReport:
     """Return the report in a run's folder; an empty report if there is none.
 
-    `copy` is the name of the student's library or file in that folder, and `locate` finds the lines
-    of return addresses in it. Raises ReportError if the report is not XML or is incomplete.
+    `headers` are those that `file` includes. `copy` is the name of the student's library or file in
+    that folder, and `locate` finds the lines of return addresses in it. Raises ReportError if the
+    report is not XML or is incomplete.
     """
     xml = _read(folder / _FILE, _MOST_BYTES + 1)
     if xml is None:
         return ToolReport()
     if len(xml) > _MOST_BYTES:
         raise ReportError("its report is larger than 32 MiB")
-    return parse(xml, tool, file, copy, locate)
+    return parse(xml, tool, file, copy, locate, headers)
 
 
 def last_log_line(folder: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ def tool_result(
     folder: Path,
     *,
     file: str,
+    headers: Collection[str],
     copy: str,
     locate: Locate,
     ended: spawn.Ended,
@@ -33,13 +34,13 @@ def tool_result(
 ) -> ToolResult:
     """Return the result of a run under the tool `name` that has ended.
 
-    The tool's files are in `folder`. `file` is the student's, `copy` the name of the copy that ran,
-    and `locate` finds the lines of return addresses in it.
+    The tool's files are in `folder`. `file` is the student's, which includes `headers`, `copy` the
+    name of the copy that ran, and `locate` finds the lines of return addresses in it.
     """
     problem = None
     log_line = sanitizer.last_log_line(folder)
     try:
-        report = sanitizer.read_report(folder, name, file, copy, locate)
+        report = sanitizer.read_report(folder, name, file, copy, locate, headers)
     except ReportError as error:
         # Not evidence of tampering: a killed tool leaves an incomplete report, too.
         report, problem = error.report, f"compute-sanitizer {name}: {error}"

@@ -16,9 +16,9 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from typing import Any, Literal, cast
 from xml.etree import ElementTree
 
@@ -83,7 +83,9 @@ class ReportError(ValueError):
         self.report = report or ToolReport()
 
 
-def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
+def parse(
+    xml: bytes, tool: str, file: str, copy: str, locate: Locate, headers: Collection[str] = ()
+) -> ToolReport:
     """Return what one report says; ReportError if it is not XML or ends early."""
     records: list[ElementTree.Element] = []
     broken: ElementTree.ParseError | None = None
@@ -95,12 +97,14 @@ def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolRe
     except ElementTree.ParseError as error:
         broken = error
     addresses = {a for record in records for f in record.iter("frame") for a in _address(f, copy)}
-    reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
+    own = {name: str(PurePosixPath(file).with_name(name)) for name in headers}
+    files = {**own, copy: file, PurePosixPath(file).name: file}
+    reader = _Reader(tool=tool, file=file, files=files, copy=copy, places=locate(addresses))
     read = [(record, reader.read(record)) for record in records if _reports_cause(record)]
-    own = [(record, finding) for record, finding in read if finding is not None]
-    findings = _without_kept_memory([pair for pair in own if not _LAUNCH.search(_text(pair[0]))])
+    known = [(record, finding) for record, finding in read if finding is not None]
+    findings = _without_kept_memory([pair for pair in known if not _LAUNCH.search(_text(pair[0]))])
     report = ToolReport(
-        findings=findings, kept=len(own) - len(findings), foreign=len(read) - len(own)
+        findings=findings, kept=len(known) - len(findings), foreign=len(read) - len(known)
     )
     if broken is not None:
         how = "ends early" if records else "is not XML"
@@ -148,8 +152,11 @@ def _functions(record: ElementTree.Element) -> set[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
+    """Reads records; `files` are the student's paths by the names that the tool knows."""
+
     tool: str
     file: str
+    files: Mapping[str, str]
     copy: str
     places: Mapping[int, Place]
 
@@ -157,7 +164,9 @@ class _Reader:
         """Return the record as a finding, None if it is not the student's."""
         text = _text(record)
         kind = self._kind(text)
-        lines = list(self._lines(record)) or list(self._host_lines(record))
+        places = list(self._lines(record)) or list(self._host_lines(record))
+        file = places[0][0] if places else self.file
+        lines = [line for name, line in places if name == file]
         if not lines and not self._from_library(record):
             return None
         return Finding(
@@ -165,7 +174,7 @@ class _Reader:
             severity="warning" if _level(record) == "warning" else "error",
             message=_message(kind, text, record, lines),
             hint=MASK_HINT if kind == "barrier" and _of_one_warp(record) else hint(kind),
-            file=self.file,
+            file=file,
             line=lines[0] if lines else None,
             other_line=lines[1] if kind == "race" and len(lines) > 1 else None,
             kernel=_kernel(record),
@@ -182,21 +191,20 @@ class _Reader:
                 return kind
         return _OF_TOOL.get(self.tool, "out_of_bounds")
 
-    def _lines(self, record: ElementTree.Element) -> Iterator[int]:
-        """Yield the student's lines: where it happened, the other access, then callers."""
-        name = PurePath(self.file).name
+    def _lines(self, record: ElementTree.Element) -> Iterator[tuple[str, int]]:
+        """Yield the student's files and lines: where it happened, other access, then callers."""
         for element in record.iter():
             path, line = element.findtext("path"), _integer(element.findtext("line"))
-            if path and line and PurePath(path).name in (name, self.copy):
-                yield line
+            if path and line and (file := self.files.get(PurePath(path).name)):
+                yield file, line
 
-    def _host_lines(self, record: ElementTree.Element) -> Iterator[int]:
-        """Yield the student's lines on the host's stack, innermost first."""
+    def _host_lines(self, record: ElementTree.Element) -> Iterator[tuple[str, int]]:
+        """Yield the student's files and lines on the host's stack, innermost first."""
         for frame in record.iter("frame"):
             for address in _address(frame, self.copy):
                 place = self.places.get(address)
-                if place and place.line and place.file == PurePath(self.file).name:
-                    yield place.line
+                if place and place.line and (file := self.files.get(place.file)):
+                    yield file, place.line
 
     def _from_library(self, record: ElementTree.Element) -> bool:
         """True if a frame of the host's stack lies in the student's own functions."""

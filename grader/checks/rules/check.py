@@ -33,7 +33,7 @@ class KernelRulesCheck(Check[RulesEvidence]):
             return ()
         outcome = check_rules(
             context.setup(),
-            context.file.source.text,
+            "\n".join([context.file.source.text, *context.file.source.header_texts.values()]),
             context.cases,
             context.data,
             host_wrote=any(

@@ -66,8 +66,10 @@ def _files(entry: ClassSubmission, assignment: Assignment) -> Iterator[tuple[str
     """Yield path, language and text of the files that were handed in and are no stubs."""
     submission = read_submission(entry.source, assignment)
     for file in make_plan(assignment, submission, Options()).files:
-        if file.source.problem is None:
-            yield file.source.path, file.language, file.source.text
+        own = set(file.kernel.paths)
+        for source in (file.source, *file.source.headers):
+            if source.problem is None and source.path in own:
+                yield source.path, file.language, source.text
 
 
 def _write(

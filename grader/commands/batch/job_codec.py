@@ -37,12 +37,17 @@ def pack_job(job: Job) -> bytes:
         "assignment": assignment.name,
         "folder": _folder(job.assignment),
         "name": job.name,
-        "files": [asdict(file) for file in submission.files.values()],
+        # A submission's own files have no `headers` yet.
+        "files": [asdict(file, dict_factory=_filled) for file in submission.files.values()],
         "others": list(submission.others),
         "device": job.device.value,
         "secret_seed": job.secret_seed,
     }
     return json.dumps(values).encode()
+
+
+def _filled(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in fields if value}
 
 
 def do(job: bytes, state: WorkerState) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import grader
 from grader.assignment.catalogue import ASSIGNMENTS
 from grader.assignment.generated import STUBS_FILE, TEMPLATES
-from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, Assignment
+from grader.assignment.model import ORACLE_FILE, Assignment
 from grader.assignment.reader import COURSE_FILE, SPEC_FILE
 from grader.commands.release.pack import Entry
 from grader.commands.release.visible import visible_spec
@@ -99,15 +99,15 @@ def visible_files(assignment: Assignment, *, graded_again: bool) -> Iterator[Ent
     )
     yield Entry(f"{folder}/{SPEC_FILE}", spec.encode())
     for path in sorted(assignment.folder.iterdir()):
-        if path.is_file() and (path.name in (ORACLE_FILE, STUBS_FILE) or path.suffix in _PAGES):
+        names = (ORACLE_FILE, STUBS_FILE, *assignment.given)
+        if path.is_file() and (path.name in names or path.suffix in _PAGES):
             yield _entry(path, f"{folder}/{path.name}")
 
 
 def stub_files(assignment: Assignment, repository: Path) -> Iterator[Entry]:
-    """Yield the stubs and the header. Raises UsageError if a file is missing."""
+    """Yield the stubs, the header and given files. Raises UsageError if a file is missing."""
     template = repository / TEMPLATES / assignment.name
-    names = [name for kernel in assignment.kernels for name in kernel.files.values()]
-    names += [PROGRAM_FILE] if assignment.program else []
+    names = [*assignment.paths, *assignment.given]
     names += [assignment.signature.header_name] if any(n.endswith(".cu") for n in names) else []
     for name in names:
         if not (template / name).is_file():

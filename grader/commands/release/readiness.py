@@ -18,7 +18,7 @@ from grader.commands.release.pack import Entry
 from grader.commands.verify.lints import FILL_IN, handout, unfilled
 from grader.errors import GraderError, UsageError
 
-_KERNEL_FILES = {".cu", ".py"}
+_KERNEL_FILES = {".cu", ".cuh", ".h", ".py"}
 _LEAST_CHARACTERS = 12  # shorter lines, such as braces, prove nothing
 
 
@@ -53,8 +53,10 @@ def not_ready(assignments: Iterable[Assignment], repository: Path) -> Iterator[s
         for _, sentence in handout(assignment, repository / REFERENCES / assignment.name):
             yield sentence
         stubs = repository / TEMPLATES / assignment.name
-        files = [path for part in assignment.parts for path in part.files.values()]
-        given = (*sorted(assignment.folder.iterdir()), *(stubs / file for file in files))
+        given = (
+            *sorted(assignment.folder.iterdir()),
+            *(stubs / file for file in assignment.paths),
+        )
         for path in unfilled(given):
             yield f"{path} still has {FILL_IN} marks, and students get this file"
 

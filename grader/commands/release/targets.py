@@ -144,7 +144,7 @@ def _words(
     target: str, first: Assignment, show: str = "", every: Sequence[Assignment] = ()
 ) -> dict[str, str]:
     assignments = every or (first,)
-    files = [path for a in assignments for part in a.parts for path in part.files.values()]
+    files = [path for a in assignments for path in a.paths]
     listed = "\n".join(f"* `{a.name}`: {a.title}" for a in assignments)
     return {
         "NAME": first.name,

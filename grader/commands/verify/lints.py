@@ -32,7 +32,7 @@ _LARGEST_FRACTION = 0.05  # one lane of a warp is 1/32, one row of a tile of 16 
 _LEAST_DRAWS = 8  # a range of fewer sizes can be guessed
 LEAST_BASELINE_US = 100.0  # launch overhead dominates shorter calls
 FILL_IN = "FILL IN"  # the mark of `grade new` for the instructor
-_STUBS = {".cu", ".py", ".h"}
+_STUBS = {".cu", ".cuh", ".py", ".h"}
 
 Findings = Iterator[tuple[State, str]]
 Lint = Callable[[Assignment, Path], Findings]
@@ -180,7 +180,7 @@ def samples(assignment: Assignment, reference: Path) -> Findings:
 
 def filled_in(assignment: Assignment, reference: Path) -> Findings:
     """Marks of `grade new` that are still to be filled in."""
-    solved = [reference / file for part in assignment.parts for file in part.files.values()]
+    solved = [reference / file for file in assignment.paths]
     left = [path.name for path in unfilled((*sorted(assignment.folder.iterdir()), *solved))]
     if left:
         yield State.WARNING, f"still in {', '.join(left)}"
@@ -298,7 +298,7 @@ def handout(assignment: Assignment, _: Path) -> Findings:
         yield State.WARNING, f"there is no {file}: students need to know what the kernel computes"
         return
     text = file.read_text(encoding="utf-8", errors="replace")
-    wanted = [path for part in assignment.parts for path in part.files.values()]
+    wanted = assignment.paths
     # A table may give a rung's name once for both languages.
     missing = [path for path in wanted if Path(path).stem not in text]
     missing += [assignment.signature.entry] * (assignment.signature.entry not in text)
@@ -309,8 +309,7 @@ def handout(assignment: Assignment, _: Path) -> Findings:
 def stray_stubs(assignment: Assignment, reference: Path) -> Findings:
     """Files among the stubs that belong to no kernel, for example after a renaming."""
     template = reference.parent.parent / TEMPLATES / assignment.name
-    names = {path for kernel in assignment.kernels for path in kernel.files.values()}
-    names |= {PROGRAM_FILE, assignment.signature.header_name}
+    names = {*assignment.paths, *assignment.given, PROGRAM_FILE, assignment.signature.header_name}
     for path in sorted(template.rglob("*")):
         name = path.relative_to(template).as_posix()
         if path.suffix in _STUBS and path.is_file() and name not in names:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@.*")
-_COMMENTS = {".cu": "//", ".py": "#"}
+_COMMENTS = {".cu": "//", ".cuh": "//", ".h": "//", ".py": "#"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def _hunks(lines: Sequence[str], patch: Path) -> dict[str, list[_Hunk]]:
             path = line[4:].partition("\t")[0].strip()
             name = PurePosixPath(path).name
             if Path(name).suffix not in _COMMENTS:
-                raise ValueError(f"{patch}:{number}: `{name}` is no .cu or .py file")
+                raise ValueError(f"{patch}:{number}: `{name}` is no .cu, .cuh, .h or .py file")
             if name in files:
                 raise ValueError(f"{patch}:{number}: `{name}` occurs twice")
             current = files[name] = []

@@ -158,7 +158,11 @@ def _trivial(
         others = _solved(assignment, repository / REFERENCES / assignment.name)
     else:
         texts.append((f"trivial {file}", "writes zeros", zeros(assignment.signature, language)))
-    stub = repository / TEMPLATES / assignment.name / file
+    template = repository / TEMPLATES / assignment.name
+    for path in kernel.headers.get(language, ()):
+        if (template / path).is_file():
+            others[path] = (template / path).read_text(encoding="utf-8", errors="replace")
+    stub = template / file
     if stub.is_file():
         text = stub.read_text(encoding="utf-8", errors="replace")
         texts.append((f"stub {file}", "touched", touched(text, language)))
@@ -220,7 +224,7 @@ def _planned_sample(assignment: Assignment, sample: Sample, options: Options) ->
     try:
         _check_place(sample, assignment)
         language = Language(sample.language)
-        kernel = next(k for k in assignment.kernels if k.files.get(language) == sample.file)
+        kernel = next(k for k in assignment.kernels if sample.file in k.paths)
         if not options.wants(kernel.name, language):
             return None
         expectation = _expectation(sample)
@@ -252,7 +256,7 @@ def _check_place(sample: Sample, assignment: Assignment) -> None:
         raise ValueError(
             f"its folder `{sample.verdict}` is no verdict of a submission ({', '.join(known)})"
         )
-    files = [path for kernel in assignment.kernels for path in kernel.files.values()]
+    files = [path for kernel in assignment.kernels for path in kernel.paths]
     if sample.file not in files:
         raise ValueError(f"`{sample.file}` is no kernel's file ({', '.join(files)})")
 

@@ -47,6 +47,7 @@ from grader.vocabulary import CheckName, Device
 SAMPLES = "samples"
 LANGUAGES = {".cu": "cuda", ".py": "triton"}
 PROGRAM = "main.cu"
+_HEADERS = (".cuh", ".h")
 
 KINDS = frozenset(get_args(FindingKind))
 SEVERITIES = frozenset({*get_args(Severity), "blind"})
@@ -122,6 +123,11 @@ class Sample:
         return self.patch or self.folder / self.file
 
     @property
+    def reference(self) -> Path:
+        """The folder of the solved files."""
+        return self.folder if self.patch is not None else self.folder.parents[2]
+
+    @property
     def title(self) -> str:
         """The sample's name in tables and test ids."""
         return f"{self.verdict}/{self.name}/{self.file}"
@@ -182,12 +188,17 @@ def patches_of(reference: Path) -> Iterator[Path]:
 
 def patched_samples(patch: Path, reference: Path) -> Iterator[Sample]:
     """Yield the samples of a patch. Raises ValueError, with a sentence, if it does not apply."""
-    for file in patched_files(patch, reference):
+    changed = patched_files(patch, reference)
+    files = [file for file in changed if Path(file).suffix in LANGUAGES]
+    # A header's sample is that of the .cu file, if the patch changes one, too.
+    if not any(file.endswith(".cu") for file in files):
+        files += [file for file in changed if file not in files]
+    for file in files:
         yield Sample(
             assignment=reference.name,
             verdict=patch.parent.name,
             name=patch.stem,
-            language=LANGUAGES[Path(file).suffix],
+            language=LANGUAGES.get(Path(file).suffix, "cuda"),
             folder=reference,
             file=file,
             patch=patch,
@@ -199,6 +210,8 @@ def stray_files(reference: Path) -> Iterator[Path]:
     samples = list(samples_of(reference))
     known = {*patches_of(reference), *(sample.path for sample in samples)}
     known |= {sample.folder / PROGRAM for sample in samples if sample.has_program}
+    beside = {sample.path.parent for sample in samples if sample.language == "cuda"}
+    known |= {path for folder in beside for path in folder.iterdir() if path.suffix in _HEADERS}
     for path in sorted((reference / SAMPLES).rglob("*")):
         if path.is_file() and path not in known and path.suffix != ".pyc":
             yield path

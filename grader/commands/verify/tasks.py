@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grader.assignment.model import Assignment
 from grader.commands.verify import judgement
+from grader.commands.verify.patches import patched_files
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import Expectation, Sample
 from grader.errors import GraderError
@@ -110,14 +111,31 @@ def grade_sample(
     if sample.has_program:
         options = replace(options, kernels=frozenset())
     if sample.patch is not None:
-        files = {sample.file: SourceFile(path=sample.file, text=sample.text)}
+        texts = patched_files(sample.patch, sample.folder)
+        files = {path: SourceFile(path=path, text=text) for path, text in texts.items()}
+        kernel = next(k for k in assignment.kernels if sample.file in k.paths)
+        files = {path: file for path, file in files.items() if path in kernel.paths}
         submission = Submission(source=sample.patch, files=files)
     else:
         submission = read_submission(sample.folder, assignment)
+    submission = _completed(submission, assignment, sample)
     report = state.grade(assignment, submission, options)
     if sample.verdict == "tampered":
         state.renew()  # the sample may have changed the server
     return (judgement.judge_sample(sample, expectation, report, options.device),)
+
+
+def _completed(submission: Submission, assignment: Assignment, sample: Sample) -> Submission:
+    """Add the solved files to a sample that has some files of its kernel only."""
+    kernel = next(k for k in assignment.kernels if sample.file in k.paths)
+    language = Language(sample.language)
+    solved = read_submission(sample.reference, assignment).files
+    missing = {
+        path: solved[path]
+        for path in kernel.paths_in(language)
+        if path not in submission and path in solved
+    }
+    return replace(submission, files={**submission.files, **missing})
 
 
 def grade_folder(

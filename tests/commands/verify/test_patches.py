@@ -54,7 +54,7 @@ def test_a_hunk_is_found_by_its_text_nearest_to_its_line(reference: Path) -> Non
         ("--- a.cu\n+++ a.cu\n@@ -1 +1 @@\n-six\n+6\n", "off.patch:3 does not apply"),
         ("--- a.cu\n+++ a.cu\n@@ -1 +1 @@\n-six\n+6\n", "it has no line `six`"),
         ("--- b.cu\n+++ b.cu\n@@ -1 +1 @@\n-six\n+6\n", "but there is no"),
-        ("--- a.h\n+++ a.h\n@@ -1 +1 @@\n-six\n+6\n", "off.patch:2: `a.h` is no .cu or .py file"),
+        ("--- a.c\n+++ a.c\n@@ -1 +1 @@\n-six\n+6\n", "off.patch:2: `a.c` is no .cu, .cuh, .h or"),
         ("+++ a.cu\n@@ -1 +1 @@\n-one\n+1\n+++ a.cu\n", "off.patch:5: `a.cu` occurs twice"),
     ],
 )
