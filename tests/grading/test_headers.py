@@ -10,6 +10,8 @@ from grader.assignment.generated import write_generated
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.commands.release.contents import stub_files, visible_files
+from grader.commands.verify.agreement import agreement_rows
+from grader.commands.verify.row import State
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options, make_plan
 from grader.grading.progress import Progress
@@ -181,3 +183,13 @@ def test_a_memory_error_in_a_header_has_its_file_and_line(twice: Assignment, cou
     assert kernel.verdict is Verdict.MEMORY_ERROR
     memory = next(check for check in kernel.checks if check.name == "memory")
     assert memory.message.startswith("double.cuh:5: ")
+
+
+def test_verify_reads_an_entry_in_a_given_launcher(twice: Assignment, course: Path) -> None:
+    rows = {row.check: row for row in agreement_rows(twice, course)}
+    assert rows["signature"].state is State.AGREES, rows["signature"].actual
+    (course / "reference" / "twice" / "twice.cu").write_text("", encoding="utf-8")
+    launcher = twice.folder / "launcher.cuh"
+    launcher.write_text(LAUNCHER.replace("int n", "long n"), encoding="utf-8")
+    rows = {row.check: row for row in agreement_rows(twice, course)}
+    assert "long n" in rows["signature"].actual

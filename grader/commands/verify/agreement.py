@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
@@ -27,18 +27,18 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 def agreement_rows(assignment: Assignment, repository: Path) -> Iterator[Row]:
     """Yield a row for each required file and for each agreement."""
     for kernel in assignment.kernels:
-        for language, path in kernel.files.items():
-            yield from _file_rows(assignment, language, path, repository)
+        for language in kernel.files:
+            yield from _file_rows(assignment, language, kernel.paths_in(language), repository)
     yield _generated_row(assignment, repository)
 
 
 def _file_rows(
-    assignment: Assignment, language: Language, path: str, repository: Path
+    assignment: Assignment, language: Language, paths: Sequence[str], repository: Path
 ) -> Iterator[Row]:
     signature = assignment.signature
-    solved, stub = (repository / tree / assignment.name / path for tree in (REFERENCES, TEMPLATES))
-    subject = f"reference {path}"
-    if not solved.is_file():
+    solved, stub = (repository / tree / assignment.name for tree in (REFERENCES, TEMPLATES))
+    subject = f"reference {paths[0]}"
+    if not (solved / paths[0]).is_file():
         yield proof(assignment.name, subject, "is there", expected="a solved file", problem="none")
         return
     wanted = (
@@ -47,8 +47,15 @@ def _file_rows(
         else signature.python_declaration
     )
     wrong = []
-    for what, file in (("reference", solved), ("stub", stub)):
-        text = file.read_text(encoding="utf-8-sig", errors="replace") if file.is_file() else ""
+    # A given header, such as a launcher, may define the entry.
+    given = assignment.given if language is Language.CUDA else ()
+    for what, folder in (("reference", solved), ("stub", stub)):
+        files = (*(assignment.folder / name for name in given), *map(folder.joinpath, paths))
+        text = "\n".join(
+            file.read_text(encoding="utf-8-sig", errors="replace")
+            for file in files
+            if file.is_file()
+        )
         defined = parameters(text, signature, language)
         if defined != wanted:
             found = (
