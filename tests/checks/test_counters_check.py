@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -31,6 +30,7 @@ from grader.assignment.counter_bounds import (
 )
 from grader.assignment.model import Assignment, Kernel, Rules
 from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
 from grader.build.kernel_file import Checked, build_checked
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
@@ -47,7 +47,7 @@ from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.judge.oracle import Oracle
 from grader.judge.python_server import PythonServer
-from grader.report.evidence import CountersEvidence
+from grader.report.evidence import BuildEvidence, CountersEvidence
 from grader.report.model import CheckResult, KernelResult, to_json
 from grader.report.verdict import Verdict
 from grader.submission.reader import read_submission
@@ -590,7 +590,10 @@ HONEST: list[dict[str, Any]] = [KERNEL, ACCESS, SUMMARY]
 
 
 def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> AccessCounts:
-    built: Any = SimpleNamespace(path=Path("/nowhere.so"), file="turn.cu", assembled=None)
+    built = Built(
+        language=Language.CUDA, device=Device.CPU, path=Path("/nowhere.so"), file="turn.cu",
+        entry="turn", evidence=BuildEvidence(tool="g++", cached=False),
+    )  # fmt: skip
     return read_host(called, [*called, *then], built, "")
 
 

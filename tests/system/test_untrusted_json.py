@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -124,7 +123,10 @@ def test_a_forged_finding_of_the_executor(change: dict[str, Any]) -> None:
     ],
 )
 def test_a_forged_finding_of_the_host_device(change: dict[str, Any]) -> None:
-    built: Any = SimpleNamespace(path=Path("none.so"), file="silu.cu")
+    built = Built(
+        language=Language.CUDA, device=Device.CPU, path=Path("none.so"), file="silu.cu",
+        entry="silu", evidence=BuildEvidence(tool="g++", cached=False),
+    )  # fmt: skip
 
     def read(record: dict[str, Any]) -> tuple[Finding, ...]:
         return emulation_findings.read_run([record], built, "")[0]
