@@ -253,7 +253,7 @@ def test_an_interrupted_grading_leaves_the_report_of_what_was_graded(tmp_path: P
 
     def interrupt(step: str) -> None:
         steps.append(step)
-        if "performance" in step:
+        if "memory" in step:
             raise KeyboardInterrupt
 
     report = tmp_path / "report.json"
@@ -264,7 +264,7 @@ def test_an_interrupted_grading_leaves_the_report_of_what_was_graded(tmp_path: P
     checks = json.loads(report.read_text())["kernels"][0]["checks"]
     verdicts = {check["check"]: check["verdict"] for check in checks}
     assert verdicts["correctness"] == "accepted"
-    assert verdicts["performance"] == "not_measured"
+    assert verdicts["memory"] == "not_measured"
 
 
 # --- docs/colab.ipynb, as a student runs it -----------------------------------------------------

@@ -346,7 +346,12 @@ def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
         ),
         ("#include <cudnn.h>", frozenset({"cublas"}), Verdict.FORBIDDEN, "the cuDNN library"),
         ("void f() { cub::a(); }", frozenset({"cublas"}), Verdict.FORBIDDEN, "the CUB library"),
-        ("cublasHandle_t h;", frozenset({"cublas"}), Verdict.NOT_MEASURED, "only a GPU"),
+        (
+            "#include <cublas_v2.h>\ncublasHandle_t h;",
+            frozenset({"cublas"}),
+            Verdict.NOT_MEASURED,
+            "only a GPU",
+        ),
         ("#include <cub/cub.cuh>", frozenset({"cub"}), Verdict.NOT_MEASURED, "only a GPU"),
         ("cudaSurfaceObject_t s;", frozenset(), Verdict.NOT_MEASURED, "only a GPU"),
     ],
@@ -359,6 +364,11 @@ def test_a_spec_decides_on_libraries_without_a_gpu(
     assert found.verdict is verdict
     assert phrase in found.message
     assert ("by hand" in found.hint) == (verdict is Verdict.FORBIDDEN)
+
+
+def test_what_is_declared_by_hand_is_left_to_the_linker() -> None:
+    text = "typedef struct cublasContext* cublasHandle_t;\ncublasHandle_t h;\n"
+    assert prepare(SourceFile(path="silu.cu", text=text)) == text
 
 
 def test_an_include_that_nothing_uses_needs_no_gpu() -> None:
