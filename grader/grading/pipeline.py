@@ -88,7 +88,11 @@ def grade(
     def publish() -> None:
         if on_report is not None and news.is_set():
             news.clear()
-            on_report(report({}, finished=False))
+            try:
+                on_report(report({}, finished=False))
+            except BaseException:  # interrupted: the next call passes it on
+                news.set()
+                raise
 
     news.set()
     publish()

@@ -55,7 +55,10 @@ def run_side_by_side(
         while work.wait():
             on_done()
     except BaseException:
-        work.stop()
+        try:
+            on_done()  # for a step that ended just before; a step that is stopped has no result
+        finally:
+            work.stop()
         raise
     if work.error is not None:
         raise work.error

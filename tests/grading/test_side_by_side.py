@@ -97,6 +97,24 @@ def test_the_caller_hears_of_steps_in_its_own_thread() -> None:
     assert threads == {threading.current_thread()}
 
 
+def test_an_interrupted_caller_hears_once_more_of_what_ended() -> None:
+    interrupted = threading.Event()
+    heard: list[threading.Thread] = []
+
+    def run(step: Work) -> None:
+        assert step.cost == 0 or interrupted.wait(HANGS_S)
+
+    def on_done() -> None:
+        heard.append(threading.current_thread())
+        if len(heard) == 1:
+            interrupted.set()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_side_by_side(steps("ab", 2), 2, run, waits_for=of_one_file, on_done=on_done)
+    assert heard == [threading.main_thread()] * 2
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_error_ends_the_run(threads: int) -> None:
     done: list[Work] = []
