@@ -58,19 +58,6 @@ def build(
     lives as long as the result. `contract` is that of `host_compiler`. Raises GraderError if a
     compiler breaks down.
     """
-    built = _build(assignment, source, language, device, architecture, scratch, contract)
-    return replace(built, evidence=_with_replaced(built.evidence, source))
-
-
-def _build(
-    assignment: Assignment,
-    source: SourceFile,
-    language: Language,
-    device: Device,
-    architecture: tuple[int, int] | None,
-    scratch: Path,
-    contract: bool,
-) -> Built | Rejected:
     unfit = next((one for one in (source, *source.headers) if one.problem is not None), None)
     if unfit is not None:
         return reject_source(unfit.problem or "", unfit.hint)
@@ -91,17 +78,11 @@ def _build(
         return (
             built if isinstance(built, Rejected) else _assembled(built, built, 10 * major + minor)
         )
-    here = prepare_headers(source, allowed=allowed)
-    compile_here = partial(_compile, assignment, source, device)
-    if isinstance(here, SourceFile):
-        compile_here = partial(_compile, assignment, here, device)
     return build_on_cpu(
         source,
         compile_with,
-        lambda cxx, text: (
-            here
-            if isinstance(here, Rejected)
-            else _on_cpu(compile_here, host_compiler(cxx, contract=contract), text)
+        lambda cxx, here, text: _on_cpu(
+            partial(_compile, assignment, here, device), host_compiler(cxx, contract=contract), text
         ),
         allowed,
     )
@@ -120,10 +101,12 @@ def build_on_gpu(
 def build_on_cpu(
     source: SourceFile,
     compile_with: Compile,
-    on_cpu: Callable[[Tool, str], Built | Rejected],
+    on_cpu: Callable[[Tool, SourceFile, str], Built | Rejected],
     allowed: frozenset[str] | None = None,
 ) -> Built | Rejected:
-    """Build with `on_cpu`, which gets g++ and the rewritten text; nvcc tests the file in parallel.
+    """Build with `on_cpu`; nvcc tests the file in parallel.
+
+    `on_cpu` gets g++, the file with its headers rewritten, and the file's rewritten text.
 
     `allowed` are the libraries that the file may use; None if the spec does not say.
 
@@ -139,10 +122,13 @@ def build_on_cpu(
         compiler = nvcc_gate(nvcc) if nvcc else None
         front_ends = pool.submit(compile_with, compiler, source.text) if compiler else None
         prepared = prepare(source, allowed=allowed)
+        here = prepare_headers(source, allowed=allowed)
         if isinstance(prepared, Rejected):
             emulated: Built | Rejected = prepared
+        elif isinstance(here, Rejected):
+            emulated = here
         else:
-            emulated = on_cpu(cxx, prepared)
+            emulated = on_cpu(cxx, here, prepared)
             if nvcc is None and isinstance(emulated, Built):
                 emulated = _wrong_calls(emulated, prepared) or emulated
         gate = front_ends.result() if front_ends else None
@@ -357,6 +343,7 @@ def _compile(
         headers=source.header_texts,
         wall_s=assignment.limits.build_s,
     )
+    compiled = replace(compiled, evidence=_with_replaced(compiled.evidence, source))
     if compiled.library is None:
         return _rejected(assignment, source, compiled)
     return Built(

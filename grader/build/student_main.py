@@ -98,12 +98,12 @@ def build_main(assignment: Assignment, source: SourceFile, target: Target) -> Bu
         assert target.architecture is not None
         compiler = partial(nvcc_object_compiler, architecture=target.architecture)
         return build_on_gpu(source, compile_with, compiler)
-    here = prepare_headers(source)
-    if isinstance(here, Rejected):
-        return here
-    compile_here = partial(_compile_main, assignment, here, target)
     return build_on_cpu(
-        source, compile_with, lambda cxx, text: compile_here(host_object_compiler(cxx), text)
+        source,
+        compile_with,
+        lambda cxx, here, text: _compile_main(
+            assignment, here, target, host_object_compiler(cxx), text
+        ),
     )
 
 

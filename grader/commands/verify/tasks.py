@@ -111,10 +111,12 @@ def grade_sample(
     if sample.has_program:
         options = replace(options, kernels=frozenset())
     if sample.patch is not None:
-        texts = patched_files(sample.patch, sample.folder)
-        files = {path: SourceFile(path=path, text=text) for path, text in texts.items()}
         kernel = next(k for k in assignment.kernels if sample.file in k.paths)
-        files = {path: file for path, file in files.items() if path in kernel.paths}
+        files = {
+            path: SourceFile(path=path, text=text)
+            for path, text in patched_files(sample.patch, sample.folder).items()
+            if path in kernel.paths
+        }
         submission = Submission(source=sample.patch, files=files)
     else:
         submission = read_submission(sample.folder, assignment)
@@ -128,14 +130,13 @@ def grade_sample(
 def _completed(submission: Submission, assignment: Assignment, sample: Sample) -> Submission:
     """Add the solved files to a sample that has some files of its kernel only."""
     kernel = next(k for k in assignment.kernels if sample.file in k.paths)
-    language = Language(sample.language)
+    paths = kernel.paths_in(Language(sample.language))
+    missing = [path for path in paths if path not in submission]
+    if not missing:
+        return submission
     solved = read_submission(sample.reference, assignment).files
-    missing = {
-        path: solved[path]
-        for path in kernel.paths_in(language)
-        if path not in submission and path in solved
-    }
-    return replace(submission, files={**submission.files, **missing})
+    added = {path: solved[path] for path in missing if path in solved}
+    return replace(submission, files={**submission.files, **added})
 
 
 def grade_folder(
