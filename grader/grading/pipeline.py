@@ -162,11 +162,13 @@ def _is_cuda(state: FileState) -> bool:
 def _waits_for(step: _Step, earlier: _Step) -> bool:
     """True if a step needs what an earlier one finds.
 
-    The tools of a file need its cases only. A program runs with a kernel whose cases are right.
+    The tools of a file need its cases only. A program runs with a CUDA C++ kernel whose cases are
+    right.
     """
     if step.number == earlier.number:
         return earlier.cost < Cost.TOOLS
-    return step.file.file.is_program and step.cost == Cost.PROGRAM and earlier.cost == Cost.CASES
+    kernel_cases = earlier.cost == Cost.CASES and _is_cuda(earlier.file.state)
+    return step.file.file.is_program and step.cost == Cost.PROGRAM and kernel_cases
 
 
 def _crowded(context: GradingContext, step: _Step, running: Sequence[_Step]) -> bool:
