@@ -13,6 +13,7 @@ estimate of its own, and the better standing of the two counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -154,13 +155,19 @@ def _interpolated(figure: float, criterion: Criterion, tiers: Sequence[Tier]) ->
             yield less + (more - less) * (figure - low) / (high - low)
 
 
-def settled(found: Found, tiers: Sequence[Tier], scale: Scale = Scale.STEPS) -> bool:
+def settled(
+    found: Found, tiers: Sequence[Tier], scale: Scale = Scale.STEPS, *, benchmarks: int = 1
+) -> bool:
     """True if more rounds would not change the points.
 
     Every interval is narrow, or none is wide and every tier is surely reached or surely missed. On
     a linear scale the points follow the figure up to the best tier, which must be reached then.
+    Without tiers, only a narrow interval counts. The mean of several `benchmarks` is more certain
+    than the figures of one of them in `found`, whose intervals may be that much wider.
     """
-    widest = max(figure.width for figure in found.values())
+    widest = max(figure.width for figure in found.values()) / math.sqrt(benchmarks)
+    if not tiers:
+        return widest <= WIDTH
     needed = tiers if scale is Scale.STEPS else [max(tiers, key=lambda tier: tier.speedup)]
     may_miss = scale is Scale.STEPS
     return widest <= WIDTH or (

@@ -154,6 +154,17 @@ def test_a_wide_interval_never_settles() -> None:
     assert not settled(found(0.74, 0.75, 0.76), TIERS)
 
 
+def test_one_of_two_benchmarks_may_have_a_wider_interval() -> None:
+    one = found(0.742, 0.75, 0.757)
+    assert not settled(one, TIERS)
+    assert settled(one, TIERS, benchmarks=2)
+
+
+def test_without_tiers_only_a_narrow_interval_settles() -> None:
+    assert settled(found(0.747, 0.75, 0.754), ())
+    assert not settled(found(0.745, 0.75, 0.755), ())
+
+
 # ---- times torch, or a share of the roofline ----
 
 ROOFED = (

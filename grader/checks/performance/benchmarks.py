@@ -9,7 +9,6 @@ The share of the roofline is estimated in the same way, from the submission's ti
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +41,6 @@ from grader.judge.session import Session
 from grader.report.evidence import PerformanceEvidence
 from grader.report.verdict import Verdict
 from grader.timing.decision import (
-    WIDTH,
     Criterion,
     Decision,
     Found,
@@ -206,15 +204,13 @@ def _measure_one(
     roofline: Roofline | None,
 ) -> Measured:
     assignment, built = setup.assignment, setup.built
-    # The mean of several benchmarks is more certain than each of them.
-    width, fewest = WIDTH * math.sqrt(benchmarks), _ENOUGH_ROUNDS / benchmarks
+    fewest = _ENOUGH_ROUNDS / benchmarks
 
     def enough(rounds: Sequence[Round]) -> bool:
         if len(rounds) < fewest:
             return False
         found = combine([_figures(setup, benchmark, roofline, rounds)])
-        narrow = all(figure.width <= width for figure in found.values())
-        return narrow or bool(tiers and settled(found, tiers, scale))
+        return settled(found, tiers, scale, benchmarks=benchmarks)
 
     case = benchmark.case(seed)
     rng = random.Random(seed)
