@@ -9,7 +9,7 @@ from timing_bench import about_time, neighbour, reference, silu, speedups, timed
 from grader.commands.verify.samples import Sample, samples_of
 from grader.gpu.nvml import Gpu
 from grader.report.verdict import Verdict
-from grader.timing.decision import Tier
+from grader.timing.decision import NOISE, Tier
 from grader.vocabulary import Language
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
@@ -65,10 +65,11 @@ extern "C" void silu(const float* input, float* output, int n)
 
 
 def test_torch_is_as_fast_as_torch(first_gpu: Gpu) -> None:
+    """Within what every student is granted; `benchmarks/performance.py --part self` shows more."""
     found = [
         timed(first_gpu, Language.TRITON, None, seed=seed, assignment=silu()) for seed in range(3)
     ]
-    assert speedups(found) == pytest.approx([1.0] * 3, abs=0.01)
+    assert speedups(found) == pytest.approx([1.0] * 3, abs=NOISE)
 
 
 @pytest.mark.parametrize("language", Language)
