@@ -117,12 +117,16 @@ _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lpthread", "-lgcc_s", "-lgc
 
 
 def runtime_sources() -> tuple[Path, ...]:
-    """Return the runtime's translation units, in a fixed order."""
+    """Return the runtime's source files, in a fixed order."""
     return tuple(sorted(RUNTIME_DIR.glob("*.cpp")))
 
 
 def runtime_command(*, compiler: str, mode: Mode, output: Path) -> list[str]:
-    """Return the command that builds the runtime: one relocatable object, `output`."""
+    """Return the command that builds the runtime: one relocatable object, `output`.
+
+    All sources are one translation unit: most of the time goes into the standard headers.
+    """
+    included = (word for source in runtime_sources() for word in ("-include", str(source)))
     return [
         compiler,
         f"-std={STANDARD}",
@@ -136,7 +140,8 @@ def runtime_command(*, compiler: str, mode: Mode, output: Path) -> list[str]:
         "-nostdlib",
         "-o",
         str(output),
-        *map(str, runtime_sources()),
+        *included,
+        *("-x", "c++", os.devnull),
     ]
 
 

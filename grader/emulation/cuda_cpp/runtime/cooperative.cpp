@@ -17,7 +17,6 @@ namespace grader {
 namespace {
 
 constexpr unsigned kGuardedResidents = 8;
-constexpr unsigned kMultiprocessors = 16;  // as in device_api.cpp
 constexpr unsigned kThreadsEach = 2048, kBlocksEach = 32;
 constexpr size_t kSharedEach = 228 * 1024, kReservedShared = 1024;
 

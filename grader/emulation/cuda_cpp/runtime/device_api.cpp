@@ -25,13 +25,6 @@ struct GraderEvent {
 
 namespace {
 
-constexpr int kMultiprocessors = 16;
-
-cudaError_t fail(cudaError_t error) {
-    set_error(error, false);
-    return error;
-}
-
 double now_ms() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -26,11 +26,6 @@ std::vector<Registration>& registrations() {
     return all;
 }
 
-cudaError_t fail(cudaError_t error) {
-    set_error(error, false);
-    return error;
-}
-
 }  // namespace
 
 void add(const Array& array) {
@@ -58,7 +53,6 @@ bool registered(uintptr_t address, size_t bytes) {
 }  // namespace grader::host_memory
 
 using namespace grader;
-using host_memory::fail;
 
 extern "C" {
 

@@ -14,11 +14,6 @@ using namespace grader;
 
 namespace {
 
-cudaError_t fail(cudaError_t error) {
-    set_error(error, false);
-    return error;
-}
-
 uintptr_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 // Memory that only the device may access.

@@ -21,20 +21,20 @@ namespace {
 
 constexpr unsigned kResidents = 4;
 
-struct Resident {
+struct TurnTaker {
     Worker* worker;       // kept for later launches
     Fiber* at;            // where it continues
     uint3 thread, block;  // its indices while another resident runs
     bool done;
 };
-Resident residents[kResidents];
+TurnTaker residents[kResidents];
 unsigned running = 0;
 bool taking_turns = false;
 Fiber caller, ended;
 
 void resume(unsigned next, Fiber& from) {
     running = next;
-    Resident& r = residents[next];
+    TurnTaker& r = residents[next];
     worker = r.worker;
     grader_shared_base = worker->shared;
     threadIdx = r.thread;
@@ -67,7 +67,7 @@ void take_turns() {
     if (!taking_turns) return;
     const unsigned next = next_resident();
     if (next == running) return;
-    Resident& self = residents[running];
+    TurnTaker& self = residents[running];
     self.at = worker->running_fiber();
     self.thread = threadIdx;
     self.block = blockIdx;
@@ -78,7 +78,7 @@ void stop_taking_turns() { taking_turns = false; }
 
 void run_interleaved(bool turns) {
     homes.reset();
-    for (Resident& r : residents) {
+    for (TurnTaker& r : residents) {
         if (!r.worker) r.worker = new Worker;
         r.at = homes.take();
         r.done = false;
@@ -91,7 +91,7 @@ void run_interleaved(bool turns) {
     taking_turns = turns;
     resume(0, caller);
     state.interleaved = taking_turns = false;
-    for (Resident& r : residents)
+    for (TurnTaker& r : residents)
         if (!r.done) r.worker->drop_block();
 }
 

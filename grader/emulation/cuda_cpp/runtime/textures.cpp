@@ -26,11 +26,6 @@ struct Texture {
 
 size_t bytes_of(const cudaChannelFormatDesc& d) { return static_cast<size_t>(d.x + d.y + d.z + d.w) / 8; }
 
-cudaError_t fail(cudaError_t error) {
-    set_error(error, false);
-    return error;
-}
-
 // The index of a texel by an address mode; -1 is the border.
 long place(long i, long size, cudaTextureAddressMode mode) {
     if (i >= 0 && i < size) return i;

@@ -167,6 +167,10 @@ uint64_t block_number();
 
 // The error of a launch: sticky if the device is lost, else returned once.
 void set_error(int error, bool sticky);
+inline cudaError_t fail(cudaError_t error) {  // what a function of the API returns
+    set_error(error, false);
+    return error;
+}
 bool device_lost();
 
 // The launches of a call are reported, the first few of them.
@@ -174,6 +178,8 @@ void call_begins();
 
 // Runs launch_state on this thread and, if it takes long, on helpers.
 void run_launch();
+
+constexpr int kMultiprocessors = 16;
 
 // cooperative.cpp: the same with all blocks resident.
 void run_cooperative();
