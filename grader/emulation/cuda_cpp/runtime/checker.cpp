@@ -109,7 +109,7 @@ void block_begins(uint64_t number) {
     begin_interval_of_block(number);
     state.shared_first = state.block_first;
     intervals = 0;
-    state.log = !state.interleaved && counters::wants_block(number);
+    state.log = !state.interleaved && counters::wants_block(number, accesses_before + uint64_t(countdown_start - state.countdown));
     if (state.log) ++counted_blocks;
     state.active = settings.check && !state.interleaved;
 }
@@ -206,7 +206,7 @@ void touch_range(const void* at, size_t bytes, bool write, uintptr_t pc) {
     uintptr_t a = reinterpret_cast<uintptr_t>(at);
     for (const uintptr_t end = a + bytes; a < end;) {
         const unsigned n = a % 16 == 0 && end - a >= 16 ? 16 : a % 4 == 0 && end - a >= 4 ? 4 : 1;
-        check(AnyForm{n, write, !write, false, false}, a, pc);
+        check_fully(AnyForm{n, write, !write, false, false}, a, pc);
         a += n;
     }
 }

@@ -24,6 +24,7 @@ struct CheckerState {
     uint32_t launch_first;
     uint32_t shared_first; // writes to shared memory since this epoch are the block's own
     bool block_scope;     // the next atomic is atomic for its block only
+    bool fenced;          // a thread has executed a fence in this launch
     bool may_lock;        // the next atomic may take a lock: a CAS or an exchange
     bool locals;          // local variables are filled, to find reads of the filling
     uintptr_t range_begin, range_end;  // of the struct that the accesses copy word by word; 0: none
