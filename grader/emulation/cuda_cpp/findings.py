@@ -127,6 +127,11 @@ class Finding:
                 if self.kind == "out_of_bounds":
                     what = f"a {_access(self.write)} of {what}"
             parts.append(f": {what}")
+        elif self.kind == "invalid_copy" and self.space == "host" and self.buffer_bytes is not None:
+            parts.append(
+                f": {self.access_bytes} bytes, from byte {self.offset} of a block of "
+                f"{self.buffer_bytes} bytes"
+            )
         if self.kind == "out_of_bounds" and self.other_line is not None:
             parts.append(f", its index overflows `int` in line {self.other_line}")
         if self.arrived and self.block_size:

@@ -43,7 +43,7 @@ inline uint32_t pc_at(uint64_t d, unsigned where) { return uint32_t(detail::deco
 template <Space space> GRADER_HOT bool suspicious(uint64_t other) {
     uint32_t epoch = stamp::epoch(other);
     if (epoch == state.epoch) return !stamp::same_thread_and_epoch(other, state.me);
-    return space == Space::global && epoch >= state.launch_first && epoch < state.block_first;
+    return space == Space::global && epoch >= state.unordered_first && epoch < state.block_first;
 }
 
 inline uint64_t kind_of(bool atomic) {
@@ -115,6 +115,11 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
                 }
             } else if (space == Space::global && stamp::epoch(last_read) < state.launch_first) {
                 ++state.read_words;
+                if (GRADER_RARE(covered && stamp::epoch(last_read) >= state.unordered_first)) {
+                    // Work of another stream has read the word: a later write of this launch races with it.
+                    cell.other_read = last_read;
+                    d = (d & ~(detail::kPcMask << detail::kOtherPc)) | (d >> detail::kReadPc & detail::kPcMask) << detail::kOtherPc;
+                }
             } else if (space == Space::global && covered && stamp::epoch(last_read) < state.block_first &&
                        stamp::epoch(cell.other_read) != state.epoch) {
                 // An earlier block has read the word: a write of this block races, although it reads first.
