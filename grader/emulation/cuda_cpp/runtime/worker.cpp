@@ -391,6 +391,8 @@ void grader_pause(unsigned) {
     if (grader::in_kernel()) worker->pause();
 }
 
+int grader_in_kernel() { return grader::in_kernel(); }
+
 void grader_trap(int error) {
     if (grader::in_kernel()) {
         grader::ReportLine("trap").text("kernel", grader::launch_state.name)
