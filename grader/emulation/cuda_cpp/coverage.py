@@ -96,7 +96,8 @@ ROWS = (
     _partly("CUB", "cub_block", "cub_device",
             note="the emulation's own: reductions, scans, loads and stores of a warp or block; "
             "`DeviceReduce`, `DeviceScan`, `DeviceHistogram::HistogramEven`, `DeviceRadixSort`, "
-            "`DeviceSelect`, each a launch of one thread without counters; another name is not measured"),
+            "`DeviceSelect`, each a launch of one thread, not counted by `grade`; another name is "
+            "not measured"),
     _partly("Thrust", "thrust_vectors",
             note="the emulation's own: `device_vector`, `host_vector`, fill, copy, sequence, "
             "transform, reduce, scans, sorts, counts, extrema, each a launch of one thread, not "
