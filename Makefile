@@ -58,6 +58,8 @@ clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/.ready: EXTRAS =
+# Compiled in advance.
+.venv/.ready: $(wildcard grader/emulation/cuda_cpp/runtime/*)
 .venv/.ready-test: EXTRAS = test
 .venv/.ready-test-all: EXTRAS = test cluster
 # The types of the tests are checked too, which needs their packages.

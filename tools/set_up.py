@@ -11,6 +11,8 @@ There are two steps, the second one inside the new environment:
        kept, and so is any torch or triton. A machine that has everything needs
        no network.
 
+Then the runtime of the CUDA emulation is compiled, if there is a g++.
+
 The project itself is not built: a `.pth` file puts this folder on the path, and
 `grade` is a four-line script. This file uses only the standard library; pip's parser
 reads the requirements.
@@ -115,7 +117,18 @@ def install(extras: Iterable[str]) -> None:
     if shutil.which(os.environ.get("CXX", "g++").split()[-1]) is None:
         print("set-up: note: there is no g++: CUDA C++ kernels cannot be graded here")
         print(f"        fix it with: {install_hint('g++')}")
+    else:
+        compile_runtime()
     print("set-up: ready; .venv/bin/grade doctor says what this machine can grade")
+
+
+def compile_runtime() -> None:
+    """Compile the emulation's runtime into the user's cache, for which `grade` would wait."""
+    print(
+        "set-up: compiling the CUDA emulation, once for each version (up to a minute)", flush=True
+    )
+    if subprocess.run([sys.executable, "-m", "grader.build.warm"], cwd=ROOT).returncode != 0:
+        print("set-up: note: that failed; `grade` tries it again when it is needed")
 
 
 def requirements(extras: Iterable[str]) -> list[Any]:

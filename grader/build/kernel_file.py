@@ -239,10 +239,11 @@ def build_checked(
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing_tool("g++", "memory accesses cannot be checked on this machine's CPU")
-    prepared = prepare(source, mark_locals=mark_locals)
+    allowed = allowed_libraries(assignment, source.path)
+    prepared = prepare(source, mark_locals=mark_locals, allowed=allowed)
     if isinstance(prepared, Rejected):
         return prepared
-    here = prepare_headers(source, mark_locals=mark_locals)
+    here = prepare_headers(source, mark_locals=mark_locals, allowed=allowed)
     if isinstance(here, Rejected):
         return here
     compile_with = partial(_compile, assignment, here, Device.CPU)

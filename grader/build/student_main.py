@@ -166,7 +166,9 @@ def build_program(
     else:
         cxx = toolchain.find_cxx()
         assert cxx is not None
-        prepared, here = prepare(kernel), prepare_headers(kernel)
+        allowed = allowed_libraries(assignment, kernel.path)
+        prepared = prepare(kernel, allowed=allowed)
+        here = prepare_headers(kernel, allowed=allowed)
         if isinstance(prepared, Rejected):
             return prepared
         if isinstance(here, Rejected):

@@ -352,7 +352,8 @@ def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
             Verdict.NOT_MEASURED,
             "only a GPU",
         ),
-        ("#include <cub/cub.cuh>", frozenset({"cub"}), Verdict.NOT_MEASURED, "only a GPU"),
+        ("#include <cub/agent.cuh>", frozenset({"cub"}), Verdict.NOT_MEASURED, "only a GPU"),
+        ("void f() { thrust::unique(); }", frozenset({"thrust"}), Verdict.NOT_MEASURED, "a GPU"),
         ("cudaSurfaceObject_t s;", frozenset(), Verdict.NOT_MEASURED, "only a GPU"),
     ],
 )
@@ -364,6 +365,13 @@ def test_a_spec_decides_on_libraries_without_a_gpu(
     assert found.verdict is verdict
     assert phrase in found.message
     assert ("by hand" in found.hint) == (verdict is Verdict.FORBIDDEN)
+
+
+def test_an_allowed_library_runs_as_far_as_the_emulation_has_it() -> None:
+    text = "#include <cub/cub.cuh>\nvoid f() { using R = cub::BlockReduce<int, 32>; }\n"
+    assert prepare(SourceFile(path="silu.cu", text=text), allowed=frozenset({"cub"})) == text
+    random = "#include <curand_kernel.h>\n__device__ curandState state;\n"
+    assert isinstance(prepare(SourceFile(path="silu.cu", text=random)), str)
 
 
 def test_what_is_declared_by_hand_is_left_to_the_linker() -> None:

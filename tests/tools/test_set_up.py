@@ -190,3 +190,20 @@ def test_missing_venv_is_reported(
     output = capsys.readouterr().err
     assert "python3-venv is missing" in output
     assert "fix it with:" in output
+
+
+def test_the_emulation_is_compiled_where_there_is_a_compiler(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands: list[list[str]] = []
+
+    def failing(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        commands.append(command[1:])
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(set_up.subprocess, "run", failing)
+    set_up.compile_runtime()
+    assert commands == [["-m", "grader.build.warm"]]
+    first, note = capsys.readouterr().out.splitlines()
+    assert first.startswith("set-up: compiling the CUDA emulation")
+    assert note.endswith("`grade` tries it again when it is needed")

@@ -25,6 +25,7 @@ _LARGEST = 2**63  # the runtime counts in 64 bits
 _MOST_CHARACTERS = 200
 _MOST_WARPS = 12
 _MOST_LAUNCHES = 12
+_LIBRARY = "the accesses of a library's kernels are not those that they make on a GPU"
 _TRUNCATED = "the kernel makes more accesses between two barriers than the grader can count"
 
 
@@ -107,6 +108,7 @@ def read_host(
             (kernel.kernel[:_MOST_CHARACTERS], _threads(kernel.block), kernel.dynamic_shared)
             for kernel in report.kernels[:_MOST_LAUNCHES]
         ]
+    library = any(one.of_library for one in report.kernels)
     cut = any(one.truncated or one.blocks != one.counted_blocks for one in report.kernels)
     return AccessCounts(
         launches=sum(kernel.launches for kernel in report.kernels),
@@ -115,7 +117,7 @@ def read_host(
         asked_bytes=sum(counted.bytes for counted in found if counted.space == "global"),
         resources=() if built.assembled is None else resources_of(built.assembled, launches),
         complete=summaries == (1, 1),
-        problem=_TRUNCATED if cut else None,
+        problem=_LIBRARY if library else _TRUNCATED if cut else None,
         counts={
             **_requests(lines),
             "launches": sum(kernel.launches for kernel in report.kernels),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,16 +32,21 @@ from grader.emulation.cuda_cpp.compile_commands import (
 from grader.emulation.cuda_cpp.printing import print_faults, print_report, write_sarif
 from grader.emulation.cuda_cpp.standalone import DEFAULT_COMPILER, build, run, run_in_orders
 from grader.system.cache import cached_folder, content_key
+from grader.system.toolchain import find_cxx
 
 
 def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
     """Return this machine's cached runtime object, with its header beside it.
 
-    Compiles both on first use.
+    Compiles both on first use; `make setup` has done so for the usual compiler.
     """
-    version = subprocess.run(
-        [compiler, "--version"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()[0]
+    found = find_cxx()
+    if found is not None and str(found.path) == shutil.which(compiler):
+        version = f"{found.name} {found.version}"  # as for submissions: one entry in the cache
+    else:
+        version = subprocess.run(
+            [compiler, "--version"], capture_output=True, text=True, check=True
+        ).stdout.splitlines()[0]
 
     def make(folder: Path) -> None:
         if sys.stderr.isatty():

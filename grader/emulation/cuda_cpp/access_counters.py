@@ -98,6 +98,11 @@ class KernelCounters:
     barriers: int = 0
     shared_bytes: int = 0
 
+    @property
+    def of_library(self) -> bool:
+        """True for a launch of CUB's or Thrust's, which here is not the one that a GPU makes."""
+        return self.kernel.startswith(("cub::", "thrust::"))
+
     def total(self, field: str, *, space: str, operation: str) -> int:
         """Return the sum of a counter over lines, in the counted blocks."""
         return sum(

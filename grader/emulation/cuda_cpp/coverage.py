@@ -80,7 +80,7 @@ ROWS = (
             note="point and linear, all address modes, 1-D to 3-D, layered; fetches are neither "
             "checked nor counted; no cube maps, mipmaps, gathers"),
     _yes("Streams, events, host functions", "runtime_api", "streams_and_events",
-         note="in the order of the calls"),
+         note="in the order of the calls; work of streams that nothing orders is a race"),
     _partly("Graphs and stream capture", "graph_replay",
             note="nodes run in the order in which they were added; no kernel nodes by hand, no "
             "conditional nodes"),
@@ -93,9 +93,21 @@ ROWS = (
     _yes("C++17, C++20, C++23", "concepts", note="as far as g++ has them"),
     _yes("Sample headers, NVTX, unused includes of libraries", "sample_headers", "profiler_ranges"),
     _partly("OpenMP", "host_loops", note="one thread"),
-    _not("cuBLAS, cuFFT, cuRAND, cuSOLVER, cuSPARSE, cuDNN, NPP, NCCL", "cublasHandle_t h;",
-         "an unused include is allowed"),
-    _not("CUB, Thrust, CUTLASS, CuTe", "#include <thrust/sort.h>"),
+    _partly("CUB", "cub_block", "cub_device",
+            note="the emulation's own: reductions, scans, loads and stores of a warp or block; "
+            "`DeviceReduce`, `DeviceScan`, `DeviceHistogram::HistogramEven`, `DeviceRadixSort`, "
+            "`DeviceSelect`, each a launch of one thread, not counted by `grade`; another name is "
+            "not measured"),
+    _partly("Thrust", "thrust_vectors",
+            note="the emulation's own: `device_vector`, `host_vector`, fill, copy, sequence, "
+            "transform, reduce, scans, sorts, counts, extrema, each a launch of one thread, not "
+            "counted by `grade`; another name is not measured"),
+    _partly("cuRAND in kernels", "random_numbers",
+            note="XORWOW and Philox4x32-10 by their papers; whether the numbers are cuRAND's has "
+            "not been checked on a GPU, and normal numbers differ in the last bits"),
+    _not("cuBLAS, cuFFT, cuRAND's host API, cuSOLVER, cuSPARSE, cuDNN, NPP, NCCL",
+         "cublasHandle_t h;", "an unused include is allowed"),
+    _not("Other parts of CUB and Thrust; CUTLASS, CuTe", "#include <thrust/unique.h>"),
     _not("Surfaces", "cudaSurfaceObject_t s;"),
     _not("Thread-block clusters", "void f() { auto c = this_cluster(); }"),
     _not("The driver API, run-time compilation", "#include <nvrtc.h>\nnvrtcProgram p;"),

@@ -7,11 +7,13 @@ host assembly. Both are found by token, so words in comments and strings do not 
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.emulation.cuda_cpp.compile_commands import INCLUDE_DIR
 from grader.emulation.cuda_cpp.ptx_statement import ASSEMBLY, PTX
 from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token
 
@@ -29,10 +31,12 @@ class _Use:
 class Unsupported(_Use):
     """One use of an unsupported feature, with its place (line and column from 1).
 
-    `header` is true for an `#include`, which alone needs no GPU.
+    `header` is true for an `#include`, which alone needs no GPU; `emulated` for a part of a
+    library that the emulation has: a rule may forbid it nevertheless.
     """
 
     header: bool = False
+    emulated: bool = False
 
 
 class Refused(_Use):
@@ -83,6 +87,13 @@ _NAMESPACES = {
     "cutlass": "the CUTLASS library",
 }
 
+# The emulation has a part of these libraries, in these headers.
+_PARTS = {
+    "thrust": ("grader_host/thrust_vector.h", "grader_host/thrust_algorithms.h"),
+    "cub": ("grader_host/cub_block.h", "grader_host/cub_device.h"),
+    "curand": ("curand_kernel.h",),
+}
+
 _MOST_QUALIFIERS = 8  # between `asm` and its parenthesis
 # Host instructions that access no memory: clocks and fences.
 _HARMLESS = re.compile(r'"\s*(?:rdtscp?|pause|nop|[lms]fence)?\s*;?\s*"')
@@ -106,6 +117,7 @@ _SWITCHES = frozenset(
 )
 _PRAGMA = re.compile(r"\bGCC\s+(?:optimize|push_options|pop_options|target|reset_options|poison)\b")
 _PLAIN_FILE = re.compile(r'"[\w./+-]*"')
+_QUALIFIED = re.compile(r"\w*(?:\s*::\s*\w+)*")
 _INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
 
 
@@ -130,6 +142,7 @@ def unsupported_features(
             feature=feature,
             message=f"{file}:{line} uses {feature}, which only a GPU can run.",
             header=text[offset] == "#",
+            emulated=_is_emulated(text, offset),
         )
         for offset, line, column, feature in _placed(
             text, _unsupported(text, tokens, cpu_budget, unknown_ptx)
@@ -189,20 +202,38 @@ def _unsupported(
                 header = match.group(1)
                 stem = header.split("/")[0].split(".")[0]
                 stem = next((name for name in _CALLS if stem.startswith(name)), stem)
-                if stem in _HEADERS:
+                if header in _PARTS["curand"]:
+                    pass
+                elif stem in _HEADERS:
                     yield token.start, _HEADERS[stem]
         if token.kind is not Kind.NAME:
             continue
         if token.text in _NAMES:
             yield token.start, _NAMES[token.text]
         elif token.directive != included and (match := _CALL.fullmatch(token.text)):
-            yield token.start, _HEADERS[match[1].lower()]
+            if token.text not in _names_of("curand"):
+                yield token.start, _HEADERS[match[1].lower()]
         elif token.text in _NAMESPACES and following == "::":
             yield token.start, _NAMESPACES[token.text]
         elif token.start in unknown_ptx:
             yield token.start, unknown_ptx[token.start]
         elif token.text in ASSEMBLY and _is_ptx(code, i) and not _is_literal(code, i):
             yield token.start, "inline PTX that a macro builds"
+
+
+def _is_emulated(text: str, offset: int) -> bool:
+    """True if an include or a qualified name is of a part of a library that the emulation has."""
+    if include := _INCLUDE.match(text, offset):
+        header = include.group(1)
+        return header.split("/")[0] in _PARTS and (INCLUDE_DIR / header).is_file()
+    library, *names = re.split(r"\s*::\s*", _QUALIFIED.match(text, offset)[0])  # type: ignore[index]
+    return library in _PARTS and _names_of(library).issuperset(names)
+
+
+@functools.cache
+def _names_of(library: str) -> frozenset[str]:
+    headers = (INCLUDE_DIR / name for name in _PARTS[library])
+    return frozenset(re.findall(r"\w+", "".join(header.read_text() for header in headers)))
 
 
 def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, str]]:

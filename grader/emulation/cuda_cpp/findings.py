@@ -127,6 +127,11 @@ class Finding:
                 if self.kind == "out_of_bounds":
                     what = f"a {_access(self.write)} of {what}"
             parts.append(f": {what}")
+        elif self.kind == "invalid_copy" and self.space == "host" and self.buffer_bytes is not None:
+            parts.append(
+                f": {self.access_bytes} bytes, from byte {self.offset} of a block of "
+                f"{self.buffer_bytes} bytes"
+            )
         if self.kind == "out_of_bounds" and self.other_line is not None:
             parts.append(f", its index overflows `int` in line {self.other_line}")
         if self.arrived and self.block_size:
@@ -196,13 +201,16 @@ def read_records(text: str) -> list[dict[str, Any]]:
 
 def program_counters(records: Iterable[Mapping[str, Any]]) -> set[int]:
     """Return all program counters in the records."""
-    return {record[key] for record in records for key in ("pc", "other_pc") if record.get(key)}
+    keys = ("pc", "other_pc", "launch_pc")
+    return {record[key] for record in records for key in keys if record.get(key)}
 
 
 # The types of a finding's fields; all but `message` and `count` may be missing.
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("kind", "severity", "message", "file", "kernel", "space", "buffer"), str),
-    **dict.fromkeys(("pc", "other_pc", "line", "column", "buffer_bytes", "element_bytes"), int),
+    **dict.fromkeys(
+        ("pc", "other_pc", "launch_pc", "line", "column", "buffer_bytes", "element_bytes"), int
+    ),
     **dict.fromkeys(("offset", "access_bytes", "arrived", "count"), int),
     **dict.fromkeys(("write", "other_write"), bool),
 }
@@ -225,6 +233,13 @@ def _finding(
 ) -> Finding:
     _require_types(record)
     place = places.get(record.get("pc", 0))
+    launch = places.get(record.get("launch_pc", 0))
+    if (
+        launch is not None
+        and launch.file in sources
+        and (place is None or place.file not in sources)
+    ):
+        place = launch  # in a library's kernel: the call of the library
     other = places.get(record.get("other_pc", 0))
     file = record.get("file")
     line = record.get("line")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,11 @@ from pathlib import Path
 
 import pytest
 from paths import REPOSITORY
+
+from grader.build import host_compiler
+from grader.emulation.cuda_cpp import Mode
+from grader.emulation.cuda_cpp.__main__ import runtime_object
+from grader.system.toolchain import find_cxx
 
 MAIN = "int main() { return 0; }\n"
 SPINS = """#include <cstdio>
@@ -311,3 +317,11 @@ def test_another_order_is_run_where_it_may_find_more(tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     done = tool("kernel.cu", "--schedule", "forward", folder=tmp_path / "again", text=LUCKY)
     assert (done.returncode, done.stdout.count("race")) == (0, 0)
+
+
+def test_programs_use_the_runtime_that_submissions_use() -> None:
+    cxx = find_cxx()
+    assert cxx is not None
+    if str(cxx.path) != shutil.which("g++"):
+        pytest.skip("CXX is another compiler")
+    assert runtime_object(Mode.FAST) == host_compiler.runtime(cxx, Mode.FAST)[0]

@@ -133,3 +133,38 @@ def test_barriers_and_shared_memory_of_a_block(
     counted: dict[str, KernelCounters], kernel: str, barriers: int, shared_bytes: int
 ) -> None:
     assert (counted[kernel].barriers, counted[kernel].shared_bytes) == (barriers, shared_bytes)
+
+
+LONG_BLOCKS = """
+__global__ void triangle(const int* in, int* out) {
+    int sum = 0;
+    for (int n = 0; n < 100; ++n)
+        for (int i = 0; i < threadIdx.x % 32; ++i) sum += in[i];  // lanes part
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+int main() {
+    int *in, *out;
+    cudaMalloc(&in, 128);
+    cudaMalloc(&out, 16 * 128 * sizeof(int));
+    cudaMemset(in, 0, 128);
+    triangle<<<16, 128>>>(in, out);
+    cudaDeviceSynchronize();
+    cudaFree(in);
+    cudaFree(out);
+}
+"""
+
+
+def test_of_long_blocks_fewer_are_counted_unless_all_are_asked_for(tmp_path: Path) -> None:
+    source = tmp_path / "triangle.cu"
+    source.write_text(LONG_BLOCKS)
+    runtime = runtime_object(Mode.CHECKED)
+    program = build(source, mode=Mode.CHECKED, folder=tmp_path / "built", runtime=runtime)
+    for settings, blocks in (("counted_blocks=0", 16), ("", 1)):
+        [kernel] = run(program, settings=settings, capture=True, timeout_s=60).report.kernels
+        assert kernel.counted_blocks == blocks
+        loads = [line for line in kernel.lines if line.operation == "load"]
+        # The k-th load of all lanes that make one is one request.
+        assert [(load.requests, load.lanes) for load in loads] == [
+            (blocks * 4 * 31 * 100, blocks * 4 * 496 * 100)
+        ]

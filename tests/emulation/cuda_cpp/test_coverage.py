@@ -74,6 +74,14 @@ def test_right_program(source: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_counters_know_the_kernels_of_a_library(tmp_path: Path) -> None:
+    source = HERE / "coverage" / "thrust_vectors.cu"
+    report = run(compiled(source, tmp_path, planted=False), timeout_s=30, capture=True).report
+    own = {kernel.kernel for kernel in report.kernels if not kernel.of_library}
+    assert own == {"reverse"} < {kernel.kernel for kernel in report.kernels}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
 def test_fast_build_computes_the_same(source: Path, tmp_path: Path) -> None:
     outputs = set()

@@ -1,7 +1,8 @@
 // The hot path: checks one access against the shadow of the words it touches.
 //
-// Takes about 8 ns per access: the kind of access is a template parameter, and
-// rare branches call a function in rules.cpp or checker.cpp.
+// `check` handles the accesses about which nothing can be said. It saves no registers, because it
+// ends in a jump where anything is to be said: to `check_fully`, which begins anew, and calls the
+// rules (rules.cpp, checker.cpp). The kind of access is a template parameter.
 #pragma once
 
 #include "arena.h"
@@ -20,11 +21,17 @@ template <unsigned Bytes, bool Write> struct Form {
     static constexpr unsigned bytes = Bytes;
     static constexpr bool write = Write, reads = !Write, strong = false, atomic = false;
 };
-// All other accesses share one copy of the code.
+// An atomic that reads and writes.
+template <unsigned Bytes> struct AtomicForm {
+    static constexpr unsigned bytes = Bytes;
+    static constexpr bool write = true, reads = true, strong = true, atomic = true;
+};
+// All other accesses, and those to be checked fully, share one copy of the code.
 struct AnyForm {
     unsigned bytes;
     bool write, reads, strong, atomic;
 };
+template <class F> AnyForm any_form(F form) { return {form.bytes, form.write, form.reads, form.strong, form.atomic}; }
 template <class F> Access access_of(F form, uintptr_t address, uintptr_t pc) {
     return {address, form.bytes, form.write, form.strong, form.atomic, pc};
 }
@@ -36,31 +43,52 @@ inline uint32_t pc_at(uint64_t d, unsigned where) { return uint32_t(detail::deco
 template <Space space> GRADER_HOT bool suspicious(uint64_t other) {
     uint32_t epoch = stamp::epoch(other);
     if (epoch == state.epoch) return !stamp::same_thread_and_epoch(other, state.me);
-    return space == Space::global && epoch >= state.launch_first && epoch < state.block_first;
+    return space == Space::global && epoch >= state.unordered_first && epoch < state.block_first;
 }
 
 inline uint64_t kind_of(bool atomic) {
     return !atomic ? stamp::kVolatile : state.block_scope ? stamp::kBlockAtomic : stamp::kAtomic;
 }
 
-template <Space space, class F>
+// True if two atomics may meet here.
+template <class F> GRADER_HOT bool both_atomic(F form, uint64_t other) {
+    return form.atomic && !state.block_scope && (stamp::kind(other) == stamp::kAtomic || stamp::kind(other) == stamp::kVolatile);
+}
+
+// True if no rule has anything to say about the access to this word.
+template <Space space, class F> GRADER_HOT bool is_quiet(F form, const ShadowCell& cell, unsigned mask, uint32_t must_be_written) {
+    const uint64_t d = cell.detail;
+    if (GRADER_RARE(suspicious<space>(cell.write)) && !both_atomic(form, cell.write) &&
+        (detail::nibble(d, detail::kWriteMask) & mask)) return false;
+    if (form.write) {
+        const unsigned read = detail::nibble(d, detail::kReadMask) & mask;
+        if (GRADER_RARE(suspicious<space>(cell.read)) && !both_atomic(form, cell.read) && read) return false;
+        if (GRADER_RARE(suspicious<space>(cell.other_read)) && !both_atomic(form, cell.other_read) && read) return false;
+    }
+    if (!form.reads) return true;
+    const bool written = space == Space::global || stamp::epoch(cell.write) >= state.shared_first;
+    return !GRADER_RARE((written ? ~detail::nibble(d, detail::kWritten) : 15u) & mask & must_be_written);
+}
+
+// `Quiet`: nothing is to be reported.
+template <Space space, bool Quiet, class F>
 GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t must_be_written, uintptr_t address, uintptr_t pc) {
     const uint64_t me = state.me | (form.strong ? kind_of(form.atomic) : stamp::kPlain);
     uint64_t d = cell.detail;
     const uint64_t last_write = cell.write, last_read = cell.read;
-    if (GRADER_RARE(suspicious<space>(last_write)))
+    if (!Quiet && suspicious<space>(last_write))
         conflict(access_of(form, address, pc), space, last_write, true, detail::nibble(d, detail::kWriteMask), mask,
                  pc_at(d, detail::kWritePc), true);
     unsigned written = detail::nibble(d, detail::kWritten);
     // Values of an earlier block in shared memory are invalid.
     if (space == Space::shared && stamp::epoch(last_write) < state.shared_first) written = 0;
-    if (form.reads && GRADER_RARE(~written & mask & must_be_written)) uninitialized(access_of(form, address, pc), space);
+    if (!Quiet && form.reads && (~written & mask & must_be_written)) uninitialized(access_of(form, address, pc), space);
     if (form.write) {
         const bool known = !(~written & mask & must_be_written);
-        if (GRADER_RARE(suspicious<space>(last_read)))
+        if (!Quiet && suspicious<space>(last_read))
             conflict(access_of(form, address, pc), space, last_read, false, detail::nibble(d, detail::kReadMask), mask,
                      pc_at(d, detail::kReadPc), known);
-        if (GRADER_RARE(suspicious<space>(cell.other_read)))
+        if (!Quiet && suspicious<space>(cell.other_read))
             conflict(access_of(form, address, pc), space, cell.other_read, false, detail::nibble(d, detail::kReadMask), mask,
                      pc_at(d, detail::kOtherPc), known);
         if (space == Space::global && stamp::epoch(last_write) < state.launch_first) ++state.written_words;
@@ -87,6 +115,11 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
                 }
             } else if (space == Space::global && stamp::epoch(last_read) < state.launch_first) {
                 ++state.read_words;
+                if (GRADER_RARE(covered && stamp::epoch(last_read) >= state.unordered_first)) {
+                    // Work of another stream has read the word: a later write of this launch races with it.
+                    cell.other_read = last_read;
+                    d = (d & ~(detail::kPcMask << detail::kOtherPc)) | (d >> detail::kReadPc & detail::kPcMask) << detail::kOtherPc;
+                }
             } else if (space == Space::global && covered && stamp::epoch(last_read) < state.block_first &&
                        stamp::epoch(cell.other_read) != state.epoch) {
                 // An earlier block has read the word: a write of this block races, although it reads first.
@@ -101,32 +134,37 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
     cell.detail = d;
 }
 
-// The words of an access that is smaller than a word or not aligned to one.
+// Checks the words of an access; `offset` is its distance from the cells' start.
 template <Space space>
-__attribute__((noinline)) void touch_parts(AnyForm form, ShadowCell* cells, uintptr_t offset, uint32_t must_be_written,
-                                           uintptr_t address, uintptr_t pc) {
+void touch(AnyForm form, ShadowCell* cells, uintptr_t offset, uint32_t must_be_written, uintptr_t address, uintptr_t pc) {
     for (uintptr_t at = offset, end = offset + form.bytes; at < end;) {
-        unsigned skip = at % 4;
-        unsigned n = end - at < 4 - skip ? unsigned(end - at) : 4 - skip;
-        touch_word<space>(form, cells[cell_index(at / 4)], ((1u << n) - 1) << skip, must_be_written, address, pc);
+        const unsigned skip = at % 4;
+        const unsigned n = end - at < 4 - skip ? unsigned(end - at) : 4 - skip;
+        touch_word<space, false>(form, cells[cell_index(at / 4)], ((1u << n) - 1) << skip, must_be_written, address, pc);
         at += n;
     }
 }
 
-// Checks the words of an access; `offset` is its distance from the cells' start.
+// The same if nothing is to be reported: else returns false, and changes nothing.
 template <Space space, class F>
-GRADER_HOT void touch(F form, ShadowCell* cells, uintptr_t offset, uint32_t must_be_written, uintptr_t address, uintptr_t pc) {
-    if (form.bytes % 4 != 0 || GRADER_RARE(offset % 4 != 0)) {
-        touch_parts<space>(AnyForm{form.bytes, form.write, form.reads, form.strong, form.atomic}, cells, offset,
-                           must_be_written, address, pc);
-        return;
+GRADER_HOT bool touch_quietly(F form, ShadowCell* cells, uintptr_t offset, uint32_t must_be_written, uintptr_t address, uintptr_t pc) {
+    if (form.bytes < 4) {
+        const unsigned skip = offset % 4, mask = ((1u << form.bytes) - 1) << skip;
+        ShadowCell& cell = cells[cell_index(offset / 4)];
+        if (GRADER_RARE(skip + form.bytes > 4) || !is_quiet<space>(form, cell, mask, must_be_written)) return false;
+        touch_word<space, true>(form, cell, mask, must_be_written, address, pc);
+        return true;
     }
+    if (GRADER_RARE(offset % 4 != 0)) return false;
     for (unsigned i = 0; i < form.bytes / 4; ++i)
-        touch_word<space>(form, cells[cell_index(offset / 4 + i)], 15, must_be_written, address, pc);
+        if (!is_quiet<space>(form, cells[cell_index(offset / 4 + i)], 15, must_be_written)) return false;
+    for (unsigned i = 0; i < form.bytes / 4; ++i)
+        touch_word<space, true>(form, cells[cell_index(offset / 4 + i)], 15, must_be_written, address, pc);
+    return true;
 }
 
 template <Space space>
-__attribute__((noinline)) void log_access(unsigned bytes, bool write, bool atomic, uintptr_t address, uintptr_t pc) {
+[[gnu::noinline]] void log_access(unsigned bytes, bool write, bool atomic, uintptr_t address, uintptr_t pc) {
     if (state.thread_log->size() >= counters::kLogLimit) {
         counters::truncated();
         return;
@@ -148,7 +186,15 @@ GRADER_HOT bool valid_shared(uintptr_t offset, unsigned bytes) {
 
 // True for an address just above the stack pointer; the next stack is further away.
 GRADER_HOT bool near_frame(uintptr_t address, size_t bytes) {
-    return address - reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < FiberPool::kGuardBytes - bytes;
+    uintptr_t top;
+#if defined(__x86_64__)
+    asm("mov %%rsp, %0" : "=r"(top));  // __builtin_frame_address would need a frame
+#elif defined(__aarch64__)
+    asm("mov %0, sp" : "=r"(top));
+#else
+    top = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+#endif
+    return address - top < FiberPool::kGuardBytes - bytes;
 }
 
 inline bool any_host_rule() { return host_memory::any_array || variables::any_managed; }
@@ -161,43 +207,75 @@ inline bool near_heap(uintptr_t address, size_t bytes, uintptr_t pc) {
     return found;
 }
 
-template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
-    if (GRADER_RARE(!state.active)) {
-        if (state.interleaved) interleave(access_of(form, address, pc));
-        else if (arena::contains(address) || any_host_rule()) touched_by_host(access_of(form, address, pc));
-        else if (near_heap(address, form.bytes, pc)) touched_past_heap(access_of(form, address, pc));
-        return;
-    }
-    if (GRADER_RARE(--state.countdown < 0)) break_point();
+// Host code's access, or one of interleaved blocks.
+inline void check_unwatched(AnyForm form, uintptr_t address, uintptr_t pc) {
+    if (state.interleaved) interleave(access_of(form, address, pc));
+    else if (arena::contains(address) || any_host_rule()) touched_by_host(access_of(form, address, pc));
+    else if (near_heap(address, form.bytes, pc)) touched_past_heap(access_of(form, address, pc));
+}
+
+// An access of a kernel.
+inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
     if (arena::contains(address)) {
         const Allocation& a = arena::allocations[int64_t(arena::granules[(address - arena::base) >> arena::kGranuleShift]) - 1];
-        if (GRADER_RARE(address < a.begin || address + form.bytes > a.end || !a.shadow)) {
+        if (address < a.begin || address + form.bytes > a.end || !a.shadow) {
             outside(access_of(form, address, pc));
             return;
         }
-        if (form.write && GRADER_RARE(a.must_be_written & Allocation::kReadOnly)) write_to_input(access_of(form, address, pc));
+        if (form.write && a.must_be_written & Allocation::kReadOnly) write_to_input(access_of(form, address, pc));
         if (form.strong) strong(access_of(form, address, pc));
         touch<Space::global>(form, a.shadow, address - a.begin, a.must_be_written, address, pc);
-        if (GRADER_RARE(state.log)) log_access<Space::global>(form.bytes, form.write, form.atomic, address, pc);
+        if (state.log) log_access<Space::global>(form.bytes, form.write, form.atomic, address, pc);
     } else if (address - state.shared_base < kSharedArena) {
         uintptr_t offset = address - state.shared_base;
-        if (GRADER_RARE(offset + form.bytes > kSharedArena || !valid_shared(offset, form.bytes))) {
+        if (offset + form.bytes > kSharedArena || !valid_shared(offset, form.bytes)) {
             outside_shared(access_of(form, address, pc));
             return;
         }
         if (form.strong) strong(access_of(form, address, pc));
         touch<Space::shared>(form, state.shared_shadow, offset, 15, address, pc);
-        if (GRADER_RARE(state.log)) log_access<Space::shared>(form.bytes, form.write, form.atomic, address, pc);
+        if (state.log) log_access<Space::shared>(form.bytes, form.write, form.atomic, address, pc);
     } else if (address - state.stacks_base < state.stacks_bytes) {
         ++state.countdown;  // the thread's own local memory: not counted
-        if (GRADER_RARE(!near_frame(address, form.bytes))) local_of_another(access_of(form, address, pc));
-        if (GRADER_RARE(state.locals) && form.reads) local_read(access_of(form, address, pc));
+        if (!near_frame(address, form.bytes)) local_of_another(access_of(form, address, pc));
+        if (state.locals && form.reads) local_read(access_of(form, address, pc));
     } else if (elsewhere(access_of(form, address, pc))) {
         const VariableShadow v = variable_shadow(address);
         if (!v.cells) return;
         if (form.strong) strong(access_of(form, address, pc));
         touch<Space::global>(form, v.cells, address - v.begin, 0, address, pc);
         if (state.log) log_access<Space::global>(form.bytes, form.write, form.atomic, address, pc);
+    }
+}
+
+[[gnu::noinline]] void check_fully(AnyForm form, uintptr_t address, uintptr_t pc);  // hooks.cpp
+
+template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
+    // An atomic without fences in this launch releases and acquires nothing.
+    const bool simple = !form.strong || (form.atomic && !state.fenced);
+    if (GRADER_RARE(!state.active || state.countdown <= 0 || !simple)) {
+        check_fully(any_form(form), address, pc);
+    } else if (arena::contains(address)) {
+        const Allocation& a = arena::allocations[int64_t(arena::granules[(address - arena::base) >> arena::kGranuleShift]) - 1];
+        const bool allowed = address >= a.begin && address + form.bytes <= a.end && a.shadow &&
+                             !(form.write && a.must_be_written & Allocation::kReadOnly);
+        if (GRADER_RARE(!allowed || !touch_quietly<Space::global>(form, a.shadow, address - a.begin, a.must_be_written, address, pc))) {
+            check_fully(any_form(form), address, pc);
+        } else {
+            --state.countdown;
+            if (GRADER_RARE(state.log)) log_access<Space::global>(form.bytes, form.write, form.atomic, address, pc);
+        }
+    } else if (address - state.shared_base < kSharedArena - form.bytes) {
+        const uintptr_t offset = address - state.shared_base;
+        if (GRADER_RARE(!valid_shared(offset, form.bytes) ||
+                        !touch_quietly<Space::shared>(form, state.shared_shadow, offset, 15, address, pc))) {
+            check_fully(any_form(form), address, pc);
+        } else {
+            --state.countdown;
+            if (GRADER_RARE(state.log)) log_access<Space::shared>(form.bytes, form.write, form.atomic, address, pc);
+        }
+    } else if (GRADER_RARE(address - state.stacks_base >= state.stacks_bytes || state.locals || !near_frame(address, form.bytes))) {
+        check_fully(any_form(form), address, pc);
     }
 }
 

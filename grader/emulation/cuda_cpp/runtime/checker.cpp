@@ -11,10 +11,13 @@
 
 #include "access.h"
 #include "findings.h"
+#include "host_heap.h"
 #include "host_memory.h"
 #include "ordering.h"
 #include "places.h"
 #include "report.h"
+#include "stream_races.h"
+#include "streams.h"
 #include "writers.h"
 
 namespace grader {
@@ -29,7 +32,6 @@ uint32_t dynamic_placed_in = 0;  // launch number
 uint64_t accesses_before = 0;  // of the launch, before the present countdown
 int64_t countdown_start = 0;
 uint64_t counted_blocks = 0;
-uint32_t first_unwaited = 0;  // first epoch of the launches that the host has not waited for; 0: none
 uint64_t intervals = 0, most_intervals = 0;  // of the running block, and of a block of the launch: barriers + 1
 uint64_t all_accesses = 0, launches = 0, copied_bytes = 0, host_read_bytes = 0, host_wrote_bytes = 0;
 
@@ -93,7 +95,8 @@ void launch_begins(Worker& w) {
     prepare_once(w);
     places::forget_shared();
     state.launch_first = ++state.epoch;
-    if (!first_unwaited) first_unwaited = state.epoch;
+    state.unordered_first = streams::first_unordered(state.launch_first);
+    if (state.unordered_first != state.launch_first) stream_races::launch_begins();
     state.read_words = state.written_words = 0;
     accesses_before = 0;
     countdown_start = state.countdown = 0;
@@ -109,12 +112,19 @@ void block_begins(uint64_t number) {
     begin_interval_of_block(number);
     state.shared_first = state.block_first;
     intervals = 0;
-    state.log = !state.interleaved && counters::wants_block(number);
+    state.log = !state.interleaved && counters::wants_block(number, accesses_before + uint64_t(countdown_start - state.countdown));
     if (state.log) ++counted_blocks;
     state.active = settings.check && !state.interleaved;
 }
 
-void phase_begins() { state.launch_first = ++state.epoch; }
+void phase_begins() {
+    const bool all_ordered = state.unordered_first == state.launch_first;
+    state.launch_first = ++state.epoch;
+    if (all_ordered) state.unordered_first = state.launch_first;
+}
+
+uint32_t next_epoch() { return state.epoch + 1; }
+void work_begins() { ++state.epoch; }
 
 bool block_pauses() {
     interval_ends();
@@ -161,6 +171,7 @@ void launch_ends() {
 void fence(bool wide) {
     if (!state.active) return;
     ordering::fence(worker->current->index, state.epoch, wide);
+    if (wide) stream_races::fenced();
     stamp_running_thread();
 }
 
@@ -206,7 +217,7 @@ void touch_range(const void* at, size_t bytes, bool write, uintptr_t pc) {
     uintptr_t a = reinterpret_cast<uintptr_t>(at);
     for (const uintptr_t end = a + bytes; a < end;) {
         const unsigned n = a % 16 == 0 && end - a >= 16 ? 16 : a % 4 == 0 && end - a >= 4 ? 4 : 1;
-        check(AnyForm{n, write, !write, false, false}, a, pc);
+        check_fully(AnyForm{n, write, !write, false, false}, a, pc);
         a += n;
     }
 }
@@ -313,9 +324,6 @@ bool never_written(const Allocation& a, uintptr_t begin, size_t bytes) {
     return true;
 }
 
-void host_waits() { first_unwaited = 0; }
-uint32_t unwaited_since() { return first_unwaited; }
-
 void host_read(size_t bytes) { host_read_bytes += bytes; }
 void host_wrote(size_t bytes) { host_wrote_bytes += bytes; }
 
@@ -336,7 +344,12 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
         else if (v && !v->holds(f.address, bytes)) f.message = "a copy runs past the end of a device variable";
         else if (const host_memory::Array* array = host_memory::find(f.address); array && !array->holds(f.address, bytes))
             f.message = "a copy runs past the end of a buffer";
-        else if (side == to && (a ? a->zone == Zone::read_only : array && !array->writable))
+        else if (const host_heap::Block block = host_heap::find(f.address); !a && host_heap::bytes_inside(side, bytes) < bytes) {
+            f.message = "a copy runs past the end of what host code allocated";
+            f.space = "host";
+            f.buffer_bytes = block.end - block.begin;
+            f.offset = int64_t(f.address - block.begin);
+        } else if (side == to && (a ? a->zone == Zone::read_only : array && !array->writable))
             f.message = "a copy writes to a read-only input";
         else continue;
         f.write = side == to;

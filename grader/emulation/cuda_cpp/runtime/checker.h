@@ -6,6 +6,7 @@
 //   rules.cpp    bounds, initialisation, races: the rules for an access
 //   checker.cpp  launches, blocks, barriers, allocations, copies, leaks
 //   places.cpp   the variable at an address (variables.cpp: registered variables)
+//   stream_races.cpp  work of streams that nothing orders
 //   ordering.cpp fences and atomics that put accesses in order
 //   counters.cpp the cost of a warp's accesses
 //   writers.cpp  which thread wrote which word
@@ -17,6 +18,7 @@
 #include <cstdint>
 
 #include "arena.h"
+#include "streams.h"
 #include "worker.h"
 
 namespace grader {
@@ -51,7 +53,11 @@ void set_by_host(void* to, const void* from, size_t bytes);
 // Host code got these bytes of device-accessible memory, or put them there: by copies, and by its own
 // accesses to pinned and managed memory.
 void host_read(size_t bytes);
-void host_waits();  // for all launches
+// The first epoch of the work that is given next, a launch or a copy; and its begin, if it is a copy.
+uint32_t next_epoch();
+void work_begins();
+// A copy of a stream accesses device memory.
+void copy_uses(const void* at, size_t bytes, bool write, const streams::Operation& operation, uintptr_t pc);
 void host_wrote(size_t bytes);
 void left_before_barrier(const Thread& waiting, unsigned arrived);
 // `arrived`: how many threads wait where the first does; 0 if that says nothing.
@@ -85,7 +91,9 @@ inline ShadowCell* shadow_of_variable(size_t) { return nullptr; }
 inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const char* = nullptr) {}
 inline void set_by_host(void*, const void*, size_t) {}
 inline void host_read(size_t) {}
-inline void host_waits() {}
+inline uint32_t next_epoch() { return 0; }
+inline void work_begins() {}
+inline void copy_uses(const void*, size_t, bool, const streams::Operation&, uintptr_t) {}
 inline void host_wrote(size_t) {}
 inline void left_before_barrier(const Thread&, unsigned) {}
 inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool, unsigned = 0) {}

@@ -22,8 +22,10 @@ struct CheckerState {
     uint32_t epoch;       // the current epoch
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
+    uint32_t unordered_first;  // before it, or equal: from here on work that nothing orders before the launch
     uint32_t shared_first; // writes to shared memory since this epoch are the block's own
     bool block_scope;     // the next atomic is atomic for its block only
+    bool fenced;          // a thread has executed a fence in this launch
     bool may_lock;        // the next atomic may take a lock: a CAS or an exchange
     bool locals;          // local variables are filled, to find reads of the filling
     uintptr_t range_begin, range_end;  // of the struct that the accesses copy word by word; 0: none
@@ -77,7 +79,6 @@ VariableShadow variable_shadow(uintptr_t address);
 void written_by_host(Allocation& allocation, uintptr_t begin, size_t bytes);
 // True if nothing wrote any word of this range of pinned or managed memory.
 bool never_written(const Allocation& allocation, uintptr_t begin, size_t bytes);
-uint32_t unwaited_since();  // the first epoch of launches that the host has not waited for; 0: none
 void strong(const Access& access);
 // A write whose finding depends on whether it changes the value.
 void resolve_pending();

@@ -42,6 +42,7 @@ void run_all() {
         wanted.parameters = const_cast<void*>(child.parameters);
         wanted.parameter_bytes = child.parameter_bytes;
         wanted.body = child.body;
+        wanted.stream = launch_state.stream;  // the parent's
         if (!device_lost()) launch(wanted);
         free(wanted.parameters);
     }

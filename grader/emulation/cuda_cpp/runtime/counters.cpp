@@ -15,9 +15,12 @@ namespace grader::counters {
 
 namespace {
 
+constexpr uint64_t kAlwaysLogged = uint64_t(1) << 16, kLoggedShare = 16;
+
 struct Request {
-    uint64_t address[kWarpSize];
+    uint64_t address[kWarpSize];  // of the lanes that take part
     unsigned lanes;
+    Request(unsigned lanes = 0) : lanes(lanes) {}
 };
 
 struct Totals {
@@ -35,7 +38,7 @@ struct Cost {
 // The request with the most excess transactions; of equals one with the most lanes, of these the
 // first of the first block, in any order of blocks.
 struct Worst {
-    Request request = {};
+    Request request;
     Cost cost;
     uintptr_t base = 0;  // of the addresses: the first sector's, or the shared memory's
     uint64_t block = 0;
@@ -48,6 +51,8 @@ struct Row {
     bool write, shared, atomic;
     Totals totals;
     Worst worst;
+    unsigned executions = 0;  // by the running lane, while lanes that diverged are matched
+    std::vector<Request> requests = {};  // the k-th of each lane
 };
 
 struct KernelTotals {
@@ -61,42 +66,94 @@ struct KernelTotals {
 // Never destroyed: the report is written at program exit.
 Log* const logs = new Log[kMaxThreads];
 std::vector<Row>& rows = *new std::vector<Row>;                                  // of the running launch
-std::map<uint64_t, unsigned>& row_index = *new std::map<uint64_t, unsigned>;     // by key_of
 std::map<std::string, KernelTotals>& kernels = *new std::map<std::string, KernelTotals>;
 using RowKey = std::tuple<std::string, uint32_t, unsigned>;  // kernel, pc, kind of access
 std::map<RowKey, Row>& report_rows = *new std::map<RowKey, Row>;
 bool launch_truncated = false;
+uint64_t logged = 0;  // records of the running launch
 uint64_t running_block = 0;
 
-uint64_t key_of(const AccessRecord& a) {
+template <class Of> uint64_t key_of(const Of& a) {  // a record or a row
     return uint64_t(a.pc) << 16 | uint64_t(a.bytes) << 3 | uint64_t(a.write) << 2 | uint64_t(a.shared) << 1 | a.atomic;
 }
 
-Row& row_of(const AccessRecord& a) {
-    static uint64_t cached_key = ~uint64_t(0);
-    static unsigned cached = 0;
-    uint64_t key = key_of(a);
-    if (key == cached_key && cached < rows.size()) return rows[cached];
-    auto [place, fresh] = row_index.try_emplace(key, unsigned(rows.size()));
-    if (fresh) rows.push_back({a.pc, a.bytes, a.write, a.shared, a.atomic, {}, {}});
-    cached_key = key;
-    cached = place->second;
-    return rows[cached];
+// The values that were put in since the last clear().
+class SmallSet {
+public:
+    void clear() { ++generation_; }
+    bool insert(uint64_t value) {
+        for (unsigned i = unsigned(value * 0x9e3779b97f4a7c15 >> 56);; i = (i + 1) % kSlots) {
+            Slot& slot = slots_[i];
+            if (slot.generation != generation_) {
+                slot = {value, generation_};
+                return true;
+            }
+            if (slot.value == value) return false;
+        }
+    }
+
+private:
+    static constexpr unsigned kSlots = 256;  // twice the words of a warp's largest request
+    struct Slot {
+        uint64_t value, generation;
+    };
+    Slot slots_[kSlots] = {};
+    uint64_t generation_ = 0;
+};
+SmallSet seen;
+
+unsigned distinct(const uint64_t* values, unsigned count) {
+    unsigned found = 0;
+    seen.clear();
+    for (unsigned i = 0; i < count; ++i) found += seen.insert(values[i]);
+    return found;
 }
 
-unsigned distinct(uint64_t* values, unsigned count) {
-    std::sort(values, values + count);
-    return unsigned(std::unique(values, values + count) - values);
-}
+// The rows of `rows`, by their keys: open addressing.
+class RowIndex {
+public:
+    void clear() { std::fill(slots_.begin(), slots_.end(), Slot{kFree, 0}); }
+    unsigned find(const AccessRecord& a) {
+        const uint64_t key = key_of(a);
+        for (size_t i = start(key);; i = (i + 1) & mask_) {
+            if (slots_[i].key == key) return slots_[i].row;
+            if (slots_[i].key == kFree) {
+                slots_[i] = {key, unsigned(rows.size())};
+                rows.push_back({a.pc, a.bytes, a.write, a.shared, a.atomic, {}, {}});
+                if (rows.size() * 2 > mask_) grow();
+                return unsigned(rows.size()) - 1;
+            }
+        }
+    }
+
+private:
+    struct Slot {
+        uint64_t key;
+        unsigned row;
+    };
+    static constexpr uint64_t kFree = ~uint64_t(0);
+    size_t start(uint64_t key) const { return size_t(key * 0x9e3779b97f4a7c15 >> 32) & mask_; }
+    void grow() {
+        mask_ = mask_ * 2 + 1;
+        slots_.assign(mask_ + 1, {kFree, 0});
+        for (unsigned row = 0; row < rows.size(); ++row) {
+            size_t i = start(key_of(rows[row]));
+            while (slots_[i].key != kFree) i = (i + 1) & mask_;
+            slots_[i] = {key_of(rows[row]), row};
+        }
+    }
+    size_t mask_ = 255;
+    std::vector<Slot> slots_ = std::vector<Slot>(mask_ + 1, Slot{kFree, 0});
+};
+RowIndex& row_index = *new RowIndex;
 
 Cost cost_global(const Request& r, unsigned bytes) {
     uint64_t sectors[2 * kWarpSize], addresses[kWarpSize];
     unsigned n = 0, lanes = 0;
     uint64_t low = ~uint64_t(0);
     bool consecutive = true;  // the usual case needs no sorting
-    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-        if (!(r.lanes >> lane & 1)) continue;
-        uint64_t a = r.address[lane];
+    for (unsigned left = r.lanes; left; left &= left - 1) {
+        uint64_t a = r.address[__builtin_ctz(left)];
         if (lanes == 0) low = a;
         consecutive = consecutive && a == low + uint64_t(lanes) * bytes;
         addresses[lanes++] = a;
@@ -115,18 +172,18 @@ Cost cost_shared(const Request& r, unsigned bytes, uintptr_t base) {
     Cost cost;
     unsigned group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
     for (unsigned first = 0; first < kWarpSize; first += group) {
-        uint64_t words[4 * kWarpSize];
-        unsigned n = 0;
+        uint8_t in_bank[32] = {};
+        unsigned n = 0, most = 0;
+        seen.clear();
         for (unsigned lane = first; lane < first + group; ++lane) {
             if (!(r.lanes >> lane & 1)) continue;
             uint64_t word = (r.address[lane] - base) >> 2, last = (r.address[lane] - base + bytes - 1) >> 2;
-            for (; word <= last && n < 4 * kWarpSize; ++word) words[n++] = word;
+            for (; word <= last; ++word) {
+                if (!seen.insert(word)) continue;
+                ++n;
+                most = std::max<unsigned>(most, ++in_bank[word & 31]);
+            }
         }
-        if (n == 0) continue;
-        n = distinct(words, n);
-        uint8_t in_bank[32] = {};
-        unsigned most = 0;
-        for (unsigned i = 0; i < n; ++i) most = std::max<unsigned>(most, ++in_bank[words[i] & 31]);
         cost.transactions += most;
         cost.ideal += (n + 31) / 32;
     }
@@ -140,17 +197,16 @@ bool worse(const Cost& cost, unsigned lanes, uint64_t block, const Worst& known)
     return lanes != known_lanes ? lanes > known_lanes : block < known.block;
 }
 
-void count(const AccessRecord& a, const Request& r, uintptr_t shared_base) {
-    Row& row = row_of(a);
+void count(Row& row, const Request& r, uintptr_t shared_base) {
     Totals& t = row.totals;
     unsigned lanes = unsigned(__builtin_popcount(r.lanes));
     ++t.requests;
     t.lanes += lanes;
-    t.bytes += uint64_t(lanes) * a.bytes;
-    const Cost cost = a.shared ? cost_shared(r, a.bytes, shared_base) : cost_global(r, a.bytes);
-    (a.shared ? t.wavefronts : t.sectors) += cost.transactions;
-    (a.shared ? t.ideal_wavefronts : t.ideal_sectors) += cost.ideal;
-    if (worse(cost, lanes, running_block, row.worst)) row.worst = {r, cost, a.shared ? shared_base : 0, running_block};
+    t.bytes += uint64_t(lanes) * row.bytes;
+    const Cost cost = row.shared ? cost_shared(r, row.bytes, shared_base) : cost_global(r, row.bytes);
+    (row.shared ? t.wavefronts : t.sectors) += cost.transactions;
+    (row.shared ? t.ideal_wavefronts : t.ideal_sectors) += cost.ideal;
+    if (worse(cost, lanes, running_block, row.worst)) row.worst = {r, cost, row.shared ? shared_base : 0, running_block};
 }
 
 // All active lanes did the same: their i-th records are one request.
@@ -172,21 +228,22 @@ bool in_step(const Log* lanes, unsigned n, unsigned& active) {
     return true;
 }
 
+// The k-th executions of an access by the lanes are one request.
 void match_by_execution(const Log* lanes, unsigned n, uintptr_t shared_base) {
-    std::map<uint64_t, std::vector<std::pair<AccessRecord, Request>>> requests;
     for (unsigned lane = 0; lane < n; ++lane) {
-        std::map<uint64_t, size_t> executions;
+        for (Row& row : rows) row.executions = 0;
         for (const AccessRecord& a : lanes[lane]) {
-            uint64_t key = key_of(a);
-            size_t k = executions[key]++;
-            auto& list = requests[key];
-            if (list.size() <= k) list.resize(k + 1, {a, Request{{}, 0}});
-            list[k].second.address[lane] = a.address;
-            list[k].second.lanes |= 1u << lane;
+            Row& row = rows[row_index.find(a)];
+            const unsigned k = row.executions++;
+            if (k == row.requests.size()) row.requests.emplace_back();
+            row.requests[k].address[lane] = a.address;
+            row.requests[k].lanes |= 1u << lane;
         }
     }
-    for (const auto& [key, list] : requests)
-        for (const auto& [access, request] : list) count(access, request, shared_base);
+    for (Row& row : rows) {
+        for (const Request& request : row.requests) count(row, request, shared_base);
+        row.requests.clear();
+    }
 }
 
 // "0 4 - 12": of each lane the byte that it accesses first, from the base on.
@@ -226,12 +283,15 @@ Log& log_of(unsigned thread) { return logs[thread]; }
 
 void truncated() { launch_truncated = true; }
 
-// The counted blocks are spread evenly over the grid, the first among them.
-bool wants_block(uint64_t number) {
+// The counted blocks are spread evenly over the grid, the first among them. Of long blocks fewer are
+// counted: counting takes three times as long as checking.
+bool wants_block(uint64_t number, uint64_t accesses) {
     running_block = number;
     uint64_t blocks = launch_state.blocks, wanted = settings.counted_blocks;
     if (!settings.count) return false;
-    if (wanted == 0 || blocks <= wanted) return true;
+    if (wanted == 0) return true;
+    if (logged > kAlwaysLogged && logged > accesses / kLoggedShare) return false;
+    if (blocks <= wanted) return true;
     uint64_t i = (number * wanted + blocks - 1) / blocks;  // is number == floor(i * blocks / wanted) for some i?
     return i < wanted && i * blocks / wanted == number;
 }
@@ -240,14 +300,15 @@ void interval_ends(unsigned threads, uintptr_t shared_base) {
     for (unsigned first = 0; first < threads; first += kWarpSize) {
         Log* lanes = &logs[first];
         unsigned n = std::min(kWarpSize, threads - first), active;
+        for (unsigned lane = 0; lane < n; ++lane) logged += lanes[lane].size();
         if (in_step(lanes, n, active)) {
             if (active) {
                 size_t length = lanes[__builtin_ctz(active)].size();
-                Request request{{}, active};
+                Request request(active);
                 for (size_t i = 0; i < length; ++i) {
                     for (unsigned lane = 0; lane < n; ++lane)
                         if (active >> lane & 1) request.address[lane] = lanes[lane][i].address;
-                    count(lanes[__builtin_ctz(active)][i], request, shared_base);
+                    count(rows[row_index.find(lanes[__builtin_ctz(active)][i])], request, shared_base);
                 }
             }
         } else {
@@ -290,6 +351,7 @@ void launch_ends(const LaunchTotals& totals) {
     rows.clear();
     row_index.clear();
     launch_truncated = false;
+    logged = 0;
     for (unsigned i = 0; i < kMaxThreads; ++i) logs[i].clear();
 }
 

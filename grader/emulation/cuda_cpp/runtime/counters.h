@@ -40,7 +40,7 @@ struct LaunchTotals {
     uint64_t shared_bytes;  // of a block, static and dynamic
 };
 void launch_ends(const LaunchTotals& totals);
-bool wants_block(uint64_t number);
+bool wants_block(uint64_t number, uint64_t accesses);  // of the launch until now
 void truncated();  // a log was cut at kLogLimit
 void write();      // writes all counters as records and resets them
 

@@ -7,21 +7,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "arena.h"
 #include "checker.h"
 #include "graphs.h"
+#include "pending.h"
+#include "streams.h"
 #include "worker.h"
 
 using namespace grader;
-
-struct GraderStream {
-    int number;
-};
-struct GraderEvent {
-    double recorded_ms;    // negative: never
-    GraderGraph* capture;  // into which its stream was captured when it was recorded
-};
 
 namespace {
 
@@ -29,6 +25,11 @@ double now_ms() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+std::vector<std::unique_ptr<streams::Inside>>& entered() {
+    static std::vector<std::unique_ptr<streams::Inside>>& all = *new std::vector<std::unique_ptr<streams::Inside>>;
+    return all;
 }
 
 struct ErrorText {
@@ -160,19 +161,20 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 }
 cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-    static int streams;
-    *stream = new GraderStream{++streams};
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+    *stream = streams::create(!(flags & cudaStreamNonBlocking));
     return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return fail(cudaErrorInvalidResourceHandle);
-    delete stream;
+    streams::destroy(stream);
     return cudaSuccess;
 }
+void grader_enter_stream(cudaStream_t stream) { entered().push_back(std::make_unique<streams::Inside>(stream)); }
+void grader_leave_stream() { entered().pop_back(); }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
-    *event = new GraderEvent{-1, nullptr};
+    *event = new GraderEvent{-1, nullptr, {}};
     return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -183,6 +185,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t grader_wait_event(cudaStream_t stream, cudaEvent_t event) {
     if (!event) return fail(cudaErrorInvalidResourceHandle);
     if (event->capture) graphs::join(stream, event->capture);
+    streams::wait_for(stream, event->order);
     return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -190,9 +193,15 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     event->capture = graphs::capturing(stream);
     if (event->capture) return cudaSuccess;
     event->recorded_ms = now_ms();
+    event->order = streams::ends(stream);
     return cudaSuccess;
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return event ? cudaDeviceSynchronize() : fail(cudaErrorInvalidResourceHandle); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    if (!event) return fail(cudaErrorInvalidResourceHandle);
+    if (!device_lost()) wait_for(event->order);
+    arena::settle();
+    return device_lost() ? cudaPeekAtLastError() : cudaSuccess;
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
     if (!start || !end || start->recorded_ms < 0 || end->recorded_ms < 0) return fail(cudaErrorInvalidResourceHandle);
     *milliseconds = static_cast<float>(end->recorded_ms - start->recorded_ms);

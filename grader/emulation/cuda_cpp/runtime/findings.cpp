@@ -42,6 +42,7 @@ void write_one(const Finding& f) {
     if (f.buffer_bytes) line.number("buffer_bytes", f.buffer_bytes).signed_number("offset", f.offset);
     if (f.element_bytes) line.number("element_bytes", f.element_bytes);
     if (f.kernel) {
+        if (f.launch_pc) line.number("launch_pc", program_offset(f.launch_pc - 1));
         line.text("kernel", f.kernel).triple("block", f.block[0], f.block[1], f.block[2]);
         line.triple("thread", f.thread[0], f.thread[1], f.thread[2]);
         line.triple("block_size", f.block_size[0], f.block_size[1], f.block_size[2]);
@@ -66,6 +67,7 @@ void name_buffer(Finding& finding, const Allocation& a) {
 void locate(Finding& f) {
     if (!in_kernel()) return;
     f.kernel = launch_state.name;
+    f.launch_pc = launch_state.pc;
     const uint3 block = blockIdx, thread = threadIdx;
     f.block[0] = block.x, f.block[1] = block.y, f.block[2] = block.z;
     f.thread[0] = thread.x, f.thread[1] = thread.y, f.thread[2] = thread.z;

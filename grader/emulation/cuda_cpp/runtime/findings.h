@@ -27,6 +27,7 @@ struct Finding {
     int64_t offset = 0;         // from the buffer's start
     // Filled in by `locate`: the first occurrence.
     const char* kernel = nullptr;
+    uintptr_t launch_pc = 0;
     uint32_t block[3] = {}, thread[3] = {}, block_size[3] = {};
     uint32_t arrived = 0;        // threads at a barrier that the others never reach
     uint32_t other_thread = ~0u; // number in the block, if the other access is of the same block

@@ -8,6 +8,7 @@
 
 #include "checker.h"
 #include "children.h"
+#include "streams.h"
 
 struct GraderGraphNode {
     std::shared_ptr<void> call;
@@ -119,8 +120,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
         return cudaSuccess;
     }
     const std::vector<GraderGraphNode> nodes = graph->nodes;
+    const streams::Inside in_order(stream);
     for (const GraderGraphNode& node : nodes) node.run(node.call.get());
-    return cudaDeviceSynchronize();
+    return device_lost() ? cudaPeekAtLastError() : cudaSuccess;
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
     if (nodes)

@@ -23,14 +23,20 @@
 
 using namespace grader;
 
+void checker::check_fully(AnyForm form, uintptr_t address, uintptr_t pc) {
+    if (!state.active) return check_unwatched(form, address, pc);
+    if (--state.countdown < 0) break_point();
+    check_watched(form, address, pc);
+}
+
 namespace {
 
 template <unsigned Bytes, bool Write> GRADER_HOT void hook(const volatile void* address, void* pc) {
     checker::check(checker::Form<Bytes, Write>(), reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(pc));
 }
 
-__attribute__((noinline)) void rare_hook(const volatile void* address, checker::AnyForm form, void* pc) {
-    checker::check(form, reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(pc));
+void rare_hook(const volatile void* address, checker::AnyForm form, void* pc) {
+    checker::check_fully(form, reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(pc));
 }
 
 // A range, word by word where it is aligned.

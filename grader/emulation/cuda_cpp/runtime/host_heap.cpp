@@ -71,6 +71,15 @@ Block find(uintptr_t address) {
     return address < block.end + block.room ? block : Block{};
 }
 
+size_t bytes_inside(const void* at, size_t bytes) {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(at);
+    const Block block = find(begin);
+    if (!block.begin || begin > block.end || bytes <= block.end - begin) return bytes;
+    for (uintptr_t byte = block.end, last = std::min(begin + bytes, block.end + block.room); byte < last; ++byte)
+        if (!has_pattern(byte, 1)) return bytes;
+    return block.end - begin;
+}
+
 }  // namespace grader::host_heap
 
 #endif

@@ -26,6 +26,10 @@ void release(void* pointer);
 // The block that holds the address, or has it in the room behind its end; `begin` is 0 if there is none.
 Block find(uintptr_t address);
 
+// How many of the bytes are in a block that ends before them; all if there is none such. Memory that a
+// library has used again has lost the pattern.
+size_t bytes_inside(const void* at, size_t bytes);
+
 constexpr uint64_t kPattern = 0x9d3ba7f15ec4682b;
 // True if the bytes are the pattern's; reads no further than the aligned word of the address.
 __attribute__((no_sanitize("address"))) inline bool has_pattern(uintptr_t address, size_t bytes) {
@@ -34,6 +38,8 @@ __attribute__((no_sanitize("address"))) inline bool has_pattern(uintptr_t addres
     const uint64_t rest = (word ^ kPattern) >> address % sizeof word * 8;
     return !(bytes < sizeof word ? rest & ((uint64_t(1) << bytes * 8) - 1) : rest);
 }
+#else
+inline size_t bytes_inside(const void*, size_t bytes) { return bytes; }
 #endif
 
 }  // namespace grader::host_heap

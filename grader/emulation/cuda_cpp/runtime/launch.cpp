@@ -21,6 +21,7 @@
 #include "launch_limits.h"
 #include "pending.h"
 #include "report.h"
+#include "streams.h"
 #include "variables.h"
 #include "worker.h"
 
@@ -176,6 +177,7 @@ void launch(LaunchState wanted) {
         return;
     }
     tell(wanted);
+    streams::begin(wanted.stream, checker::next_epoch());
     ++grader_launch_number;
     blockDim = wanted.block;
     gridDim = wanted.grid;
@@ -208,7 +210,7 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     }
     std::lock_guard<std::recursive_mutex> guard(launch_lock);
     finish_copies();
-    LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc, 0, next_is_cooperative};
+    LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc, 0, stream, next_is_cooperative};
     next_is_cooperative = false;
     wanted.parameters = parameters;
     wanted.parameter_bytes = parameter_bytes;
@@ -290,6 +292,11 @@ cudaError_t cudaDeviceSynchronize() {
         worker->abandon(cudaErrorNotSupported);
     }
     if (!device_lost()) wait_for_device();
+    arena::settle();
+    return static_cast<cudaError_t>(sticky_error);
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    if (!device_lost()) wait_for(streams::ends(stream));
     arena::settle();
     return static_cast<cudaError_t>(sticky_error);
 }

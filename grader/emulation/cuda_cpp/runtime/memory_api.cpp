@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "checker.h"
+#include "host_heap.h"
 #include "host_memory.h"
 #include "pending.h"
 #include "variables.h"
@@ -41,7 +42,7 @@ bool stretch_fits(const void* pointer, size_t bytes) {
     uintptr_t p = address(pointer);
     if (const host_memory::Array* array = host_memory::find(p)) return array->holds(p, bytes);
     if (const variables::Variable* v = variables::at(p)) return v->holds(p, bytes);
-    if (!a) return !arena::contains(p);
+    if (!a) return !arena::contains(p) && host_heap::bytes_inside(pointer, bytes) == bytes;
     return a->live && p >= a->begin && p <= a->end && bytes <= a->end - p;
 }
 
@@ -64,6 +65,7 @@ struct Copy {
     void* to;
     const void* from;
     size_t bytes;
+    streams::Operation operation = {};
 };
 
 // Checks the arguments of memcpy: returns success, or the error, which is also reported.
@@ -74,6 +76,14 @@ cudaError_t examine(const Copy& copy, cudaMemcpyKind kind, uintptr_t pc) {
         return cudaSuccess;
     checker::refused_copy(copy.to, copy.bytes, copy.from, copy.bytes, pc);
     return fail(fits ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
+}
+
+streams::Operation begin_copy(const Copy& copy, cudaStream_t stream, uintptr_t pc) {
+    const streams::Operation operation = streams::begin(stream, checker::next_epoch());
+    checker::work_begins();
+    checker::copy_uses(copy.to, copy.bytes, true, operation, pc);
+    checker::copy_uses(copy.from, copy.bytes, false, operation, pc);
+    return operation;
 }
 
 // Makes a copy of bytes whose range has been examined.
@@ -88,6 +98,21 @@ void move(void* to, const void* from, size_t bytes) {
 void make(const Copy& copy) {
     arena::Opening opening;
     move(copy.to, copy.from, copy.bytes);
+}
+
+// The host waits for a copy that reads or writes its memory, and not for others.
+void wait_for_copy(bool host_memory) {
+    if (host_memory) wait_for(streams::ends(nullptr));
+}
+
+// Forgets, or performs, what the host has waited for.
+template <class C, class Visit> void drop_waited(std::vector<C>& copies, Visit visit) {
+    size_t kept = 0;
+    for (const C& copy : copies) {
+        if (streams::waited(copy.operation)) visit(copy);
+        else copies[kept++] = copy;
+    }
+    copies.erase(copies.begin() + std::ptrdiff_t(kept), copies.end());
 }
 
 std::vector<Copy>& asked_for() {
@@ -128,14 +153,21 @@ void grader::finish_copies() {
 }
 
 void grader::wait_for_device() {
+    if (streams::inside()) return wait_for(streams::ends(nullptr));
     finish_copies();
     unwaited_copies().clear();
-    checker::host_waits();
+    streams::host_waits_for_all();
+}
+
+void grader::wait_for(const streams::Order& order) {
+    streams::host_waits(order);
+    drop_waited(asked_for(), make);
+    if (!streams::inside()) drop_waited(unwaited_copies(), [](const unwaited::Copy&) {});
 }
 
 const unwaited::Copy* unwaited::find(uintptr_t at, uint64_t bytes, bool write) {
     for (const Copy& copy : unwaited_copies())
-        if (at < copy.end && copy.begin < at + bytes && (write || copy.writes)) return &copy;
+        if (at < copy.end && copy.begin < at + bytes && (write || copy.writes) && !streams::waited(copy.operation)) return &copy;
     return nullptr;
 }
 
@@ -179,7 +211,6 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
-    wait_for_device();
     if (width > to_pitch || width > from_pitch) {
         checker::refused_copy(to, width, from, width, pc, "a copy's rows are longer than its pitch");
         return fail(cudaErrorInvalidPitchValue);
@@ -191,10 +222,18 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
         checker::refused_copy(to, to_span, from, from_span, pc);
         return fail(direction_fits(to, from, kind) ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
     }
+    finish_copies();
+    const streams::Operation operation = streams::begin(nullptr, checker::next_epoch());
+    checker::work_begins();
+    for (size_t row = 0; row < height; ++row) {
+        checker::copy_uses(static_cast<char*>(to) + row * to_pitch, width, true, operation, pc);
+        checker::copy_uses(static_cast<const char*>(from) + row * from_pitch, width, false, operation, pc);
+    }
     arena::Opening opening;
     for (size_t row = 0; row < height; ++row) {
         move(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
     }
+    wait_for_copy(!device_side(to) || !device_side(from));
     return cudaSuccess;
 }
 
@@ -202,25 +241,29 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (bytes == 0) return cudaSuccess;
-    wait_for_device();
-    cudaError_t refused = examine({to, from, bytes}, kind, pc);
-    if (!refused) make({to, from, bytes});
-    return refused;
+    if (const cudaError_t refused = examine({to, from, bytes}, kind, pc)) return refused;
+    finish_copies();
+    begin_copy({to, from, bytes}, nullptr, pc);
+    make({to, from, bytes});
+    wait_for_copy(!device_side(to) || !device_side(from));
+    return cudaSuccess;
 }
 
-cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (bytes == 0) return cudaSuccess;
     cudaError_t refused = examine({to, from, bytes}, kind, pc);
     if (refused) return refused;
-    asked_for().push_back({to, from, bytes});
+    const streams::Operation operation = begin_copy({to, from, bytes}, stream, pc);
+    asked_for().push_back({to, from, bytes, operation});
     if (!pinned(to) && !pinned(from)) finish_copies();  // in the order of the calls
     // A copy to or from pageable memory has ended when the call returns.
     else if (!(pinned(to) ? pageable(from) : pageable(to))) {
-        if (pinned(to)) unwaited_copies().push_back({address(to), address(to) + bytes, true, pc});
-        if (pinned(from)) unwaited_copies().push_back({address(from), address(from) + bytes, false, pc});
+        if (pinned(to)) unwaited_copies().push_back({address(to), address(to) + bytes, true, pc, operation});
+        if (pinned(from)) unwaited_copies().push_back({address(from), address(from) + bytes, false, pc, operation});
     }
+    if (pageable(to)) wait_for(streams::ends(stream));
     return cudaSuccess;
 }
 
@@ -228,17 +271,22 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
-    wait_for_device();
     size_t span = (height - 1) * pitch + width;
     if (!(device_side(pointer) || both_sides(pointer)) || !writable(pointer) || !stretch_fits(pointer, span)) {
         checker::refused_copy(pointer, span, nullptr, 0, pc);
         return fail(cudaErrorInvalidValue);
     }
+    finish_copies();
+    const streams::Operation operation = streams::begin(nullptr, checker::next_epoch());
+    checker::work_begins();
+    for (size_t row = 0; row < height; ++row)
+        checker::copy_uses(static_cast<char*>(pointer) + row * pitch, width, true, operation, pc);
     arena::Opening opening;
     for (size_t row = 0; row < height; ++row) {
         memset(static_cast<char*>(pointer) + row * pitch, value, width);
         checker::set_by_host(static_cast<char*>(pointer) + row * pitch, nullptr, width);
     }
+    wait_for_copy(both_sides(pointer));
     return cudaSuccess;
 }
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes) { return cudaMemset2D(pointer, bytes, value, bytes, bytes ? 1 : 0); }
@@ -276,7 +324,6 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* fr
                                cudaMemcpyKind) {
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
-    wait_for_device();
     char* place = static_cast<char*>(symbol) + offset;
     const void* other = from ? from : to;
     bool inside = offset <= symbol_bytes && bytes <= symbol_bytes - offset;
@@ -285,6 +332,9 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* fr
         else checker::refused_copy(to, bytes, place, bytes, pc);
         return fail(cudaErrorInvalidValue);
     }
+    finish_copies();
+    if (from) begin_copy({place, from, bytes}, nullptr, pc);
+    else begin_copy({to, place, bytes}, nullptr, pc);
     arena::Opening opening;
     const bool by_host = !device_side(other) && !both_sides(other);
     if (from) {
@@ -296,6 +346,7 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* fr
         memmove(to, place, bytes);
         checker::set_by_host(to, place, bytes);
     }
+    wait_for_copy(!device_side(other));
     return cudaSuccess;
 }
 }

@@ -6,18 +6,20 @@
 // data, as it might on a GPU. Copies of pageable memory are immediate, because the
 // real runtime has read the data when such a call returns.
 //
-// Until a call waits, host code must not use the memory. Every call that may wait ends that,
-// whatever its stream: the emulation does not know which copies a stream has.
+// Until a call waits for the copy's stream, host code must not use the memory.
 #pragma once
 
 #include <cstdint>
+
+#include "streams.h"
 
 namespace grader {
 
 // Performs the copies: every call that gives the device work calls this first.
 void finish_copies();
-// The same for a call that waits for the device.
+// For calls that wait for the device, or for some operations.
 void wait_for_device();
+void wait_for(const streams::Order& order);
 
 namespace unwaited {
 
@@ -25,6 +27,7 @@ struct Copy {
     uintptr_t begin, end;  // one side's pinned memory
     bool writes;           // to that memory
     uintptr_t pc;
+    streams::Operation operation;
 };
 // The copy that a host access would race with, or null.
 const Copy* find(uintptr_t address, uint64_t bytes, bool write);

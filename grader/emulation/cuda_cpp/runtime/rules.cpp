@@ -24,6 +24,8 @@
 #include "ordering.h"
 #include "pending.h"
 #include "places.h"
+#include "stream_races.h"
+#include "streams.h"
 
 namespace grader::checker {
 
@@ -95,8 +97,11 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         if (space == Space::global && ordering::any_fence()) return;
     }
     Finding f = about(access, Kind::race, "");
-    ordering::Order order;
-    if (same_block) {
+    ordering::Order order = ordering::Order::none;
+    if (stamp::epoch(other) < state.launch_first) {
+        if (!stream_races::unordered(stamp::epoch(other))) return;
+        f.message = stream_races::kMessage;
+    } else if (same_block) {
         unsigned mine = stamp::thread(state.me), theirs = stamp::thread(other);
         if (mine / kWarpSize == theirs / kWarpSize) {
             unsigned sync = stamp::sync(other);
@@ -294,12 +299,15 @@ namespace {
 
 // The device's last access of these bytes that the host has not waited for, as its program counter.
 bool still_used(const Allocation& a, const Access& access, uintptr_t& pc, bool& write) {
-    const uint32_t since = unwaited_since();
+    const uint32_t since = streams::first_unwaited();
+    const auto unwaited = [since](uint64_t stamp) {
+        return stamp::epoch(stamp) >= since && !streams::waited(streams::at(stamp::epoch(stamp)));
+    };
     if (!since || !a.shadow) return false;
     for (uintptr_t word = access.address & ~uintptr_t(3); word < access.address + access.bytes; word += 4) {
         const ShadowCell& cell = a.shadow[cell_index((word - a.begin) / 4)];
-        write = stamp::epoch(cell.write) >= since;
-        if (!write && !(access.write && stamp::epoch(cell.read) >= since)) continue;
+        write = unwaited(cell.write);
+        if (!write && !(access.write && unwaited(cell.read))) continue;
         const uintptr_t at = detail::decode_pc(cell.detail >> (write ? detail::kWritePc : detail::kReadPc) & detail::kPcMask);
         pc = at ? state.image + at : 0;
         return true;
@@ -319,6 +327,7 @@ void touched_open(const Access& access, Allocation& a) {
         f.other_write = copy->writes;
         findings::name_buffer(f, a);
         findings::add(f);
+        if (!access.write) return;
     } else if (Finding f = about(access, Kind::race, "host code uses memory before a kernel has ended");
                still_used(a, access, f.other_pc, f.other_write)) {
         f.space = "global";

@@ -68,6 +68,7 @@ struct LaunchState {
     uint64_t next_block;    // taken with an atomic increment
     uintptr_t pc;           // of the launch
     size_t static_shared;   // bytes of the shared variables that its blocks have reached
+    cudaStream_t stream;
     bool cooperative;       // all blocks are resident, and may wait for each other
 };
 

@@ -8,6 +8,8 @@ extern "C" void grader_atomic_compare(const volatile void* address, unsigned byt
 
 namespace grader {
 
+enum AtomicOperation { kAdd, kSubtract, kAnd, kOr, kXor, kExchange, kMin, kMax, kSignedMin, kSignedMax };
+
 template <class T> struct AtomicWord { typedef T type; };
 template <> struct AtomicWord<float> { typedef unsigned type; };
 template <> struct AtomicWord<double> { typedef unsigned long long type; };
@@ -24,7 +26,26 @@ template <class T, class Change> GRADER_INLINE T atomic_loop(T* address, Change 
     grader_quiet_copy(address, &wanted, sizeof(T));
     return seen;
 }
-#define GRADER_NATIVE(call, change) grader::atomic_loop(p, [=](auto old) -> decltype(old) { return change; })
+
+// The common ones are functions of the runtime, because hooks would see the copies on the stack.
+extern "C" unsigned grader_atomic_4(int operation, void* address, unsigned value);
+extern "C" unsigned long grader_atomic_8(int operation, void* address, unsigned long value);
+extern "C" unsigned grader_atomic_cas_4(void* address, unsigned compare, unsigned value);
+extern "C" unsigned long grader_atomic_cas_8(void* address, unsigned long compare, unsigned long value);
+extern "C" float grader_atomic_add_float(float* address, float value);
+extern "C" double grader_atomic_add_double(double* address, double value);
+
+template <class T> GRADER_INLINE T atomic_function(AtomicOperation operation, T* p, T v) {
+    if constexpr (sizeof(T) == 4) return T(grader_atomic_4(operation, p, unsigned(v)));
+    else return T(grader_atomic_8(operation, p, (unsigned long)v));
+}
+template <class T> GRADER_INLINE T atomic_cas(T* p, T compare, T v) {
+    if constexpr (sizeof(T) == 4) return T(grader_atomic_cas_4(p, unsigned(compare), unsigned(v)));
+    else if constexpr (sizeof(T) == 8) return T(grader_atomic_cas_8(p, (unsigned long)compare, (unsigned long)v));
+    grader_atomic_compare(p, sizeof(T));
+    return atomic_loop(p, [=](T old) { return old == compare ? v : old; });
+}
+#define GRADER_EITHER(operation, call) grader::atomic_function(grader::AtomicOperation::operation, p, v)
 #else
 // Replaces *address by change(*address) in one step; returns the old value.
 template <class T, class Change> GRADER_INLINE T atomic_loop(T* address, Change change) {
@@ -38,7 +59,12 @@ template <class T, class Change> GRADER_INLINE T atomic_loop(T* address, Change 
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return seen.value;
 }
-#define GRADER_NATIVE(call, change) call
+template <class T> GRADER_INLINE T atomic_cas(T* p, T compare, T v) {
+    grader_atomic_compare(p, sizeof(T));
+    __atomic_compare_exchange_n(p, &compare, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return compare;
+}
+#define GRADER_EITHER(operation, call) (grader_atomic(p, sizeof *p), call)
 #endif
 
 template <class T, class Change> GRADER_INLINE T atomic_update(T* address, Change change) {
@@ -49,36 +75,34 @@ template <class T> GRADER_INLINE T atomic_exchange(T* address, T value) {
     grader_atomic_exchange(address, sizeof(T));
     return atomic_loop(address, [=](T) { return value; });
 }
-template <class T> GRADER_INLINE T atomic_cas(T* address, T compare, T value) {
-    grader_atomic_compare(address, sizeof(T));
-#if GRADER_CHECKED
-    return atomic_loop(address, [=](T old) { return old == compare ? value : old; });
-#else
-    __atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    return compare;
-#endif
-}
-
 }  // namespace grader
 
-#define GRADER_ATOMIC_INTEGER(T) \
-    GRADER_INLINE T atomicAdd(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_add(p, v, __ATOMIC_SEQ_CST), old + v); } \
-    GRADER_INLINE T atomicSub(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST), old - v); } \
-    GRADER_INLINE T atomicAnd(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_and(p, v, __ATOMIC_SEQ_CST), old & v); } \
-    GRADER_INLINE T atomicOr(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_or(p, v, __ATOMIC_SEQ_CST), old | v); } \
-    GRADER_INLINE T atomicXor(T* p, T v) { grader_atomic(p, sizeof(T)); return GRADER_NATIVE(__atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST), old ^ v); } \
-    GRADER_INLINE T atomicExch(T* p, T v) { grader_atomic_exchange(p, sizeof(T)); return GRADER_NATIVE(__atomic_exchange_n(p, v, __ATOMIC_SEQ_CST), ((void)old, v)); } \
-    GRADER_INLINE T atomicCAS(T* p, T compare, T v) { return grader::atomic_cas(p, compare, v); } \
-    GRADER_INLINE T atomicMin(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v < old ? v : old; }); } \
-    GRADER_INLINE T atomicMax(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v > old ? v : old; }); }
+#define GRADER_ATOMIC_FETCH(T, name, operation, builtin) \
+    GRADER_INLINE T name(T* p, T v) { return GRADER_EITHER(operation, builtin(p, v, __ATOMIC_SEQ_CST)); }
+#define GRADER_ATOMIC_LEAST(T, name, sign, which, order) \
+    GRADER_INLINE T name(T* p, T v) { \
+        return GRADER_EITHER(sign##which, grader::atomic_loop(p, [=](T old) { return v order old ? v : old; })); \
+    }
+#define GRADER_ATOMIC_INTEGER(T, sign) \
+    GRADER_ATOMIC_FETCH(T, atomicAdd, kAdd, __atomic_fetch_add) \
+    GRADER_ATOMIC_FETCH(T, atomicSub, kSubtract, __atomic_fetch_sub) \
+    GRADER_ATOMIC_FETCH(T, atomicAnd, kAnd, __atomic_fetch_and) \
+    GRADER_ATOMIC_FETCH(T, atomicOr, kOr, __atomic_fetch_or) \
+    GRADER_ATOMIC_FETCH(T, atomicXor, kXor, __atomic_fetch_xor) \
+    GRADER_ATOMIC_FETCH(T, atomicExch, kExchange, __atomic_exchange_n) \
+    GRADER_ATOMIC_LEAST(T, atomicMin, sign, Min, <) \
+    GRADER_ATOMIC_LEAST(T, atomicMax, sign, Max, >) \
+    GRADER_INLINE T atomicCAS(T* p, T compare, T v) { return grader::atomic_cas(p, compare, v); }
 
-GRADER_ATOMIC_INTEGER(int)
-GRADER_ATOMIC_INTEGER(unsigned int)
-GRADER_ATOMIC_INTEGER(long long)
-GRADER_ATOMIC_INTEGER(unsigned long long)
-GRADER_ATOMIC_INTEGER(unsigned long)
+GRADER_ATOMIC_INTEGER(int, kSigned)
+GRADER_ATOMIC_INTEGER(unsigned int, k)
+GRADER_ATOMIC_INTEGER(long long, kSigned)
+GRADER_ATOMIC_INTEGER(unsigned long long, k)
+GRADER_ATOMIC_INTEGER(unsigned long, k)
 #undef GRADER_ATOMIC_INTEGER
-#undef GRADER_NATIVE
+#undef GRADER_ATOMIC_LEAST
+#undef GRADER_ATOMIC_FETCH
+#undef GRADER_EITHER
 
 GRADER_INLINE unsigned atomicInc(unsigned* p, unsigned limit) {
     return grader::atomic_update(p, [=](unsigned old) { return old >= limit ? 0u : old + 1; });
@@ -89,8 +113,13 @@ GRADER_INLINE unsigned atomicDec(unsigned* p, unsigned limit) {
 GRADER_INLINE unsigned short atomicCAS(unsigned short* p, unsigned short compare, unsigned short v) {
     return grader::atomic_cas(p, compare, v);
 }
+#if GRADER_CHECKED
+GRADER_INLINE float atomicAdd(float* p, float v) { return grader::grader_atomic_add_float(p, v); }
+GRADER_INLINE double atomicAdd(double* p, double v) { return grader::grader_atomic_add_double(p, v); }
+#else
 GRADER_INLINE float atomicAdd(float* p, float v) { return grader::atomic_update(p, [=](float old) { return old + v; }); }
 GRADER_INLINE double atomicAdd(double* p, double v) { return grader::atomic_update(p, [=](double old) { return old + v; }); }
+#endif
 GRADER_INLINE float atomicExch(float* p, float v) { return grader::atomic_exchange(p, v); }
 
 // There is one memory; the checker knows which atomics are for the block only.

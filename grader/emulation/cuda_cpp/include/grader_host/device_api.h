@@ -1,5 +1,5 @@
-// Devices, errors, streams, events, occupancy. Everything runs in the order of
-// the calls, so a stream is a name and an event a reading of the clock.
+// Devices, errors, streams, events, occupancy. Everything runs in the order of the calls; which calls
+// a GPU would not keep in order is known (../../runtime/streams.h).
 #pragma once
 #include "device_properties.h"
 
@@ -44,7 +44,8 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-cudaError_t cudaStreamCreate(cudaStream_t* stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
@@ -67,25 +68,28 @@ GRADER_INLINE cudaError_t cudaEventRecord(cudaEvent_t event) { return cudaEventR
 GRADER_INLINE cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 GRADER_INLINE cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 GRADER_INLINE cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
-GRADER_INLINE cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
-GRADER_INLINE cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return cudaStreamCreate(stream); }
+GRADER_INLINE cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
+GRADER_INLINE cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) { return cudaStreamCreateWithFlags(stream, flags); }
 GRADER_INLINE cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr, unsigned = 0) {
     return cudaEventRecord(event, stream);
 }
 GRADER_INLINE cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) { *priority = 0; return cudaSuccess; }
-GRADER_INLINE cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
-GRADER_INLINE cudaError_t cudaStreamQuery(cudaStream_t) { return cudaDeviceSynchronize(); }
+GRADER_INLINE cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 GRADER_INLINE cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0) { return grader_wait_event(stream, event); }
 typedef void (*cudaHostFn_t)(void*);
 typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void*);
 GRADER_INLINE cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
     if (grader::captured(stream, [=] { function(data); })) return cudaSuccess;
-    const cudaError_t error = cudaDeviceSynchronize();
+    grader_enter_stream(stream);
+    const cudaError_t error = cudaStreamSynchronize(stream);
     if (error == cudaSuccess) function(data);
+    grader_leave_stream();
     return error;
 }
 GRADER_INLINE cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned) {
-    function(stream, cudaDeviceSynchronize(), data);  // with any earlier error
+    grader_enter_stream(stream);
+    function(stream, cudaStreamSynchronize(stream), data);  // with any earlier error
+    grader_leave_stream();
     return cudaSuccess;
 }
 GRADER_INLINE cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) { *least = *greatest = 0; return cudaSuccess; }

@@ -40,12 +40,15 @@ struct cudaMemLocation {
 };
 
 extern "C" {
+// Between these calls, what the host does is done by the stream.
+void grader_enter_stream(cudaStream_t stream);
+void grader_leave_stream();
 cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name);
 cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const char* name);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaFreeHost(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
-cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                          size_t height, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
@@ -93,27 +96,33 @@ template <class T> GRADER_INLINE cudaError_t cudaMallocPitch(T** pointer, size_t
     *pitch = (width + 511) / 512 * 512;
     return grader_malloc((void**)pointer, *pitch * height, grader::take_name());
 }
-GRADER_INLINE cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
+// `call`, done by a stream.
+#define GRADER_IN_STREAM(stream, call)   \
+    grader_enter_stream(stream);         \
+    const cudaError_t error = call;      \
+    grader_leave_stream();               \
+    return error
+GRADER_INLINE cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) { GRADER_IN_STREAM(stream, cudaFree(pointer)); }
 GRADER_INLINE cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = 0) {
     if (grader::captured(stream, [=] { cudaMemcpy(to, from, bytes, kind); })) return cudaSuccess;
-    return grader_memcpy_async(to, from, bytes, kind);
+    return grader_memcpy_async(to, from, bytes, kind, stream);
 }
 GRADER_INLINE cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                             size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream = 0) {
     if (grader::captured(stream, [=] { cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind); })) return cudaSuccess;
-    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+    GRADER_IN_STREAM(stream, cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind));
 }
 GRADER_INLINE cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
     return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
 }
 GRADER_INLINE cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream = 0) {
     if (grader::captured(stream, [=] { cudaMemset(pointer, value, bytes); })) return cudaSuccess;
-    return cudaMemset(pointer, value, bytes);
+    GRADER_IN_STREAM(stream, cudaMemset(pointer, value, bytes));
 }
 GRADER_INLINE cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                                             cudaStream_t stream = 0) {
     if (grader::captured(stream, [=] { cudaMemset2D(pointer, pitch, value, width, height); })) return cudaSuccess;
-    return cudaMemset2D(pointer, pitch, value, width, height);
+    GRADER_IN_STREAM(stream, cudaMemset2D(pointer, pitch, value, width, height));
 }
 template <class T> GRADER_INLINE cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
     return grader_host_device_pointer((void**)device, host);
@@ -151,13 +160,13 @@ GRADER_INLINE cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t
 }
 template <class T>
 GRADER_INLINE cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset = 0,
-                                                  cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = 0) {
-    return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+                                                  cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t stream = 0) {
+    GRADER_IN_STREAM(stream, cudaMemcpyToSymbol(symbol, from, bytes, offset, kind));
 }
 template <class T>
 GRADER_INLINE cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset = 0,
-                                                    cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t = 0) {
-    return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+                                                    cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t stream = 0) {
+    GRADER_IN_STREAM(stream, cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind));
 }
 template <class P, class T> GRADER_INLINE cudaError_t cudaGetSymbolAddress(P** address, const T& symbol) {
     return grader_symbol_address((void**)address, (const void*)&symbol, sizeof(T), grader::ElementSize<T>::value);

@@ -175,4 +175,4 @@ GRADER_INLINE cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
     }
     return cudaSuccess;
 }
-GRADER_INLINE cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t = nullptr) { return cudaMemcpy3D(p); }
+GRADER_INLINE cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream = nullptr) { GRADER_IN_STREAM(stream, cudaMemcpy3D(p)); }

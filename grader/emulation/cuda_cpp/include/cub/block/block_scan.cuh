@@ -1,0 +1,2 @@
+#pragma once
+#include "../../grader_host/cub_block.h"

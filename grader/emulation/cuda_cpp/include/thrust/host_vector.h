@@ -1,0 +1,2 @@
+#pragma once
+#include "../grader_host/thrust_vector.h"
