@@ -16,7 +16,7 @@ namespace grader {
 
 namespace {
 
-struct Copy {
+struct StreamCopy {
     uintptr_t begin, end;
     bool write;
     uintptr_t pc;
@@ -25,8 +25,8 @@ struct Copy {
 };
 constexpr size_t kMostKept = 256;  // more are put into the shadow at once
 
-std::vector<Copy>& kept() {
-    static std::vector<Copy>& all = *new std::vector<Copy>;
+std::vector<StreamCopy>& kept_copies() {
+    static std::vector<StreamCopy>& all = *new std::vector<StreamCopy>;
     return all;
 }
 
@@ -45,7 +45,7 @@ Cells cells_at(uintptr_t address) {
 }
 
 // Calls visit(cell, mask of bytes, word) for each word of the copy.
-template <class Visit> void for_words(const Copy& copy, Visit visit) {
+template <class Visit> void for_words(const StreamCopy& copy, Visit visit) {
     const Cells cells = cells_at(copy.begin);
     if (!cells.first || copy.begin < cells.begin) return;
     const uintptr_t end = std::min(copy.end, cells.end);
@@ -56,7 +56,7 @@ template <class Visit> void for_words(const Copy& copy, Visit visit) {
     }
 }
 
-void put_into_shadow(const Copy& copy) {
+void put_into_shadow(const StreamCopy& copy) {
     using namespace detail;
     const uint64_t me = stamp::make(copy.epoch, 0, 0, 0);
     const uint64_t pc = encode_pc(copy.pc - state.image);
@@ -75,7 +75,7 @@ void put_into_shadow(const Copy& copy) {
     });
 }
 
-void report(const Copy& copy, uintptr_t address, uintptr_t other_pc, bool other_write) {
+void report_race(const StreamCopy& copy, uintptr_t address, uintptr_t other_pc, bool other_write) {
     Finding f;
     f.kind = Kind::race;
     f.message = stream_races::kMessage;
@@ -90,7 +90,7 @@ void report(const Copy& copy, uintptr_t address, uintptr_t other_pc, bool other_
 }
 
 // Reports the first access of a kernel that nothing orders before the copy.
-void check_against_kernels(const Copy& copy, uint32_t first) {
+void check_against_kernels(const StreamCopy& copy, uint32_t first) {
     for_words(copy, [&](const ShadowCell& cell, unsigned mask, uintptr_t word) {
         const auto races = [&](uint64_t stamp, unsigned other_mask) {
             return stamp::epoch(stamp) >= first && other_mask & mask && !streams::before_latest(streams::at(stamp::epoch(stamp)));
@@ -98,7 +98,7 @@ void check_against_kernels(const Copy& copy, uint32_t first) {
         const uint64_t d = cell.detail;
         const auto found = [&](unsigned pc, bool write) {
             const uintptr_t at = detail::decode_pc(d >> pc & detail::kPcMask);
-            report(copy, word, at ? state.image + at : 0, write);
+            report_race(copy, word, at ? state.image + at : 0, write);
             return false;
         };
         if (races(cell.write, detail::nibble(d, detail::kWriteMask))) return found(detail::kWritePc, true);
@@ -122,9 +122,9 @@ void fenced() { last_fence = state.epoch; }
 
 void launch_begins() {
     fence_before = last_fence;
-    std::vector<Copy>& copies = kept();
+    std::vector<StreamCopy>& copies = kept_copies();
     size_t left = 0;
-    for (const Copy& copy : copies) {
+    for (const StreamCopy& copy : copies) {
         if (streams::waited(copy.operation)) continue;
         if (streams::before_latest(copy.operation)) copies[left++] = copy;
         else put_into_shadow(copy);
@@ -137,19 +137,19 @@ void launch_begins() {
 void checker::copy_uses(const void* at, size_t bytes, bool write, const streams::Operation& operation, uintptr_t pc) {
     if (!settings.check || !streams::several() || device_lost()) return;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(at);
-    const Copy copy = {begin, begin + bytes, write, pc, operation, state.epoch};
+    const StreamCopy copy = {begin, begin + bytes, write, pc, operation, state.epoch};
     if (!cells_at(begin).first) return;
     const uint32_t first = streams::first_unordered(UINT32_MAX);
     if (first != UINT32_MAX) {
         check_against_kernels(copy, first);
-        for (const Copy& other : kept()) {
+        for (const StreamCopy& other : kept_copies()) {
             const bool both = other.begin < copy.end && copy.begin < other.end && (write || other.write);
             if (!both || streams::waited(other.operation) || streams::before_latest(other.operation)) continue;
-            report(copy, std::max(copy.begin, other.begin), other.pc, other.write);
+            report_race(copy, std::max(copy.begin, other.begin), other.pc, other.write);
             break;
         }
     }
-    if (kept().size() < kMostKept) kept().push_back(copy);
+    if (kept_copies().size() < kMostKept) kept_copies().push_back(copy);
     else put_into_shadow(copy);
 }
 
