@@ -64,7 +64,6 @@ def explain(
     closest: tuple[float, str] | None = None
     expected, wrong = comparison.expected, comparison.wrong
     partly: str | None = None
-    before = frozenset(refuted)
     # Zeros, or any one number, agree with too much.
     bad = comparison.actual[wrong]
     varied = len(set(bad.tolist())) >= _LEAST // 2
@@ -76,16 +75,15 @@ def explain(
 
     inputs = {name: value for name, value in data.inputs.items() if has_arithmetic(value)}
     for sentence, changed in _hypotheses(signature, case, inputs, comparison):
-        if sentence in before:
+        if sentence in refuted:
             continue
         other = outcome(changed)
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
         agrees = accepts_all(comparison.actual, other, loose)
-        agrees_there = agrees or (some and accepts_all(bad, other[wrong], loose))
-        # One sentence may stand for several hypotheses.
-        (refuted.discard if agrees_there else refuted.add)(sentence)
-        if agrees_there and not agrees and partly is None:
+        if not agrees and not (some and accepts_all(bad, other[wrong], loose)):
+            refuted.add(sentence)
+        elif not agrees and partly is None:
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:

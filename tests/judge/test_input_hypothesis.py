@@ -55,8 +55,8 @@ def in_float16(a: Values, b: Values) -> Values:
     return total.double()
 
 
-GEMM: dict[str, int | float] = {"m": 20, "n": 24, "k": 40}
-NORM: dict[str, int | float] = {"rows": 5, "cols": 33, "epsilon": 0.1}
+GEMM = {"m": 20, "n": 24, "k": 40}
+NORM = {"rows": 5, "cols": 33, "epsilon": 0.1}
 
 
 def test_what_one_case_refutes_is_not_said_of_another() -> None:
