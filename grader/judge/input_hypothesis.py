@@ -44,13 +44,8 @@ def explain(
     data: CaseData,
     comparison: Comparison,
     tolerance: Tolerance,
-    refuted: set[str],
 ) -> str | None:
-    """Return the hypothesis that all elements of the output agree with, None if there is none.
-
-    A mistake is the same in all cases of a kernel: what one case refutes is added to `refuted`
-    and not computed for another.
-    """
+    """Return the hypothesis that all elements of the output agree with, None if there is none."""
     given = sum(value.numel() for value in data.inputs.values())
     if comparison.wrong.numel() > _MOST_ELEMENTS or given > 16 * _MOST_ELEMENTS:
         return None
@@ -75,15 +70,11 @@ def explain(
 
     inputs = {name: value for name, value in data.inputs.items() if has_arithmetic(value)}
     for sentence, changed in _hypotheses(signature, case, inputs, comparison):
-        if sentence in refuted:
-            continue
         other = outcome(changed)
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
         agrees = accepts_all(comparison.actual, other, loose)
-        if not agrees and not (some and accepts_all(bad, other[wrong], loose)):
-            refuted.add(sentence)
-        elif not agrees and partly is None:
+        if some and not agrees and partly is None and accepts_all(bad, other[wrong], loose):
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:

@@ -92,7 +92,6 @@ def check_correctness(
     session: Session | None = None
     visibility = Visibility.VISIBLE
     first_calls: set[str] = set()  # cases that were the first of their process
-    refuted: set[str] = set()  # hypotheses about wrong results
 
     def attempt(case: Case) -> _Attempt:
         """Judge the case, in a new session if the last one has ended."""
@@ -112,7 +111,7 @@ def check_correctness(
                 failure = explain(loaded, setup.built, limits, Phase.LOADING)
                 return _Attempt(_result(case, failure), failure, loaded=False)
             first_calls.add(case.name)
-        run = _CaseRun(setup, session, case, data(case), on_record, limits, oracle, refuted)
+        run = _CaseRun(setup, session, case, data(case), on_record, limits, oracle)
         result = run.judge()
         timed_out = result.verdict is Verdict.TIME_LIMIT
         return _Attempt(result, run.failure if timed_out else None)
@@ -262,11 +261,9 @@ class _CaseRun:
         on_record: Callable[[dict[str, Any]], None],
         limits: Limits,
         oracle: Oracle | None,
-        refuted: set[str],
     ) -> None:
         self._setup = setup
         self._oracle = oracle
-        self._refuted = refuted
         self._on_record = on_record
         self._limits = limits
         self._session = session
@@ -488,7 +485,7 @@ class _CaseRun:
         signature = self._setup.assignment.signature
         tolerance = self._case_run.tolerances[wrong.output]
         return input_hypothesis.explain(
-            self._oracle, signature, self._case, self._data, wrong, tolerance, self._refuted
+            self._oracle, signature, self._case, self._data, wrong, tolerance
         )
 
 
