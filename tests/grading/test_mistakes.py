@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import math
 import sys
 from collections import Counter
 from pathlib import Path
@@ -25,6 +26,7 @@ import pytest
 from paths import REPOSITORY
 from rich.console import Console
 
+from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.formats.terminal import print_report
@@ -32,7 +34,7 @@ from grader.grading.plan import Options
 from grader.pool.state import WorkerState
 from grader.report.model import Report
 from grader.submission.reader import SourceFile, Submission
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Visibility
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -62,6 +64,9 @@ HANDED_IN = {
     "transpose.py": "transpose/v3_shared_tile.py",
     "transpose_tile.cu": "transpose/v3_shared_tile.cu",
 }
+# Sizes multiplied, of the cases that are graded: the smallest case that fails leads. A mistake
+# with `all_cases` fails in others only.
+MOST_ELEMENTS = 2**17
 # Those that a leading sentence may come from.
 CHECKS = frozenset({CheckName.RULES, CheckName.CORRECTNESS, CheckName.MEMORY})
 QUICK = frozenset(
@@ -91,16 +96,22 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.slow if list(MISTAKES).index(name) % 5 == 0 else pytest.mark.alike]
 
 
-def short_calls(name: str) -> Assignment:
+def small(name: str, *, all_cases: bool) -> Assignment:
+    """Return the assignment with a short limit, and only the cases that lead as a rule."""
     assignment = read_assignment(REPOSITORY / "assignments" / name)
-    return dataclasses.replace(
-        assignment, limits=dataclasses.replace(assignment.limits, call_s=1.5)
-    )
+    limits = dataclasses.replace(assignment.limits, call_s=1.5)
+    cases = tuple(case for case in assignment.cases if all_cases or may_lead(case))
+    return dataclasses.replace(assignment, limits=limits, cases=cases)
+
+
+def may_lead(case: Case) -> bool:
+    elements = math.prod(size for size in case.sizes.values() if isinstance(size, int))
+    return case.visibility is Visibility.VISIBLE and elements <= MOST_ELEMENTS
 
 
 def grade(name: str, state: WorkerState) -> Report:
     folder, handed_in = submission(name)
-    assignment = short_calls(folder)
+    assignment = small(folder, all_cases=MISTAKES[name].get("all_cases", False))
     (file,) = handed_in.files
     kernel = next(kernel for kernel in assignment.kernels if file in kernel.files.values())
     return state.grade(
