@@ -75,12 +75,13 @@ class Benchmark:
     """One input for timing.
 
     `bytes` (the minimum to move) and `flops` are expressions over the sizes and `size`,
-    the bytes of an element of the first array.
+    the bytes of an element of the first array. `dtype` is the signature's first, "" without any.
     """
 
     name: str
     sizes: Mapping[str, int | float]
     values: str = DEFAULT_VALUES
+    dtype: str = ""
     bytes: Expression
     flops: Expression | None = None
     languages: frozenset[Language] = frozenset(Language)
@@ -93,6 +94,7 @@ class Benchmark:
             values=self.values,
             visibility=Visibility.VISIBLE,
             seed=seed,
+            dtype=self.dtype,
         )
 
 
@@ -201,6 +203,10 @@ class Assignment:
     def oracle(self) -> Path:
         """The file with `inputs`, `expected` and `baseline`."""
         return self.folder / ORACLE_FILE
+
+    def signature_of(self, case: Case) -> Signature:
+        """Return the signature with the type that `case` chooses."""
+        return self.signature.bound(case.dtype)
 
     def tolerance(self, case: Case | CaseTemplate, language: Language, output: str) -> Tolerance:
         """Return the tolerance for an output of `case`."""

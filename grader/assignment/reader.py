@@ -8,9 +8,10 @@ Every problem has file, line and key.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,7 @@ def _toml_tip(message: str, line: str) -> str | None:
 def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
     signature, tolerance = Signature.of(data["signature"]), data["tolerance"]
     outputs = [output.name for output in signature.outputs]
+    first = signature.dtypes[0].word if signature.dtypes else ""
     return Assignment(
         name=data["name"],
         title=data["title"],
@@ -154,12 +156,14 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         signature=signature,
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
         tolerances={language: general_tolerance(tolerance, language) for language in Language},
-        output_tolerances=tolerances([tolerance], outputs),
+        output_tolerances=tolerances([tolerance], outputs, first),
         limits=Limits(**data.get("limits", {})),
         cases=tuple(
-            template for case in data["cases"] for template in _templates(case, tolerance, outputs)
+            template
+            for case in data["cases"]
+            for template in _templates(case, tolerance, signature)
         ),
-        benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
+        benchmarks=tuple(_benchmark(one, first) for one in data.get("benchmarks", ())),
         program=_program(data["program"]) if "program" in data else None,
         hidden_elsewhere=data.get("hidden_cases", 0),
         hidden_weight=data.get("hidden_weight", data.get("hidden_cases", 0)),
@@ -218,12 +222,13 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
     return by_language
 
 
-def _benchmark(data: Mapping[str, Any]) -> Benchmark:
+def _benchmark(data: Mapping[str, Any], dtype: str) -> Benchmark:
     values = data.get("values", DEFAULT_VALUES)
     return Benchmark(
         name=case_name(data["sizes"], values),
         sizes=dict(data["sizes"]),
         values=values,
+        dtype=dtype,
         bytes=Expression.parse(data["bytes"]),
         flops=Expression.parse(data["flops"]) if "flops" in data else None,
         languages=frozenset(map(Language, data.get("languages", Language))),
@@ -258,13 +263,17 @@ def _program(data: Mapping[str, Any]) -> Kernel:
 
 
 def _templates(
-    data: Mapping[str, Any], general: Mapping[str, Any], outputs: Sequence[str]
+    data: Mapping[str, Any], general: Mapping[str, Any], signature: Signature
 ) -> Iterator[CaseTemplate]:
-    """Yield one template per position of the case's lists, else `count` equal ones."""
+    """Yield a template per position of the case's lists, else `count` equal ones; in each type."""
     visibility = Visibility(data.get("visibility", "visible"))
     hides_name = "name" in data and "show_name" not in data
-    own = tolerances([general, data["tolerance"]], outputs) if "tolerance" in data else {}
-    for sizes in list(case_sizes(data["sizes"])) * data.get("count", 1):
+    outputs = [output.name for output in signature.outputs]
+    tables = [general, *([data["tolerance"]] if "tolerance" in data else [])]
+    dtypes = data.get("dtypes", [kind.word for kind in signature.dtypes]) or [""]
+    every = list(case_sizes(data["sizes"])) * data.get("count", 1)
+    for sizes, dtype in itertools.product(every, dtypes):
+        own = tolerances(tables, outputs, dtype) if dtype or "tolerance" in data else {}
         yield CaseTemplate(
             sizes=sizes,
             values=data.get("values", DEFAULT_VALUES),
@@ -274,6 +283,7 @@ def _templates(
             title=data.get("name", ""),
             weight=data.get("weight"),
             launch=Launch.of(data["launch"]) if "launch" in data else None,
+            dtype=dtype,
             title_shown=visibility is Visibility.VISIBLE or not hides_name,
             visibility=visibility,
             devices=frozenset(map(Device, data.get("devices", Device))),

@@ -46,6 +46,11 @@ _LIMIT_SENTENCES = {
     "minProperties": "must have {limit} or more keys",
     "uniqueItems": "has an element twice",
 }
+# By the key of the table in which either form may stand.
+_ALTERNATIVES: dict[KeyPath, str] = {
+    ("files",): "a file name or a list of file names",
+    ("types",): 'a type by language { cuda = "…", triton = "…" } or a list of types',
+}
 
 
 def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -171,13 +176,14 @@ def _nearest_branch(error: Any) -> Iterator[Problem]:
             for inner in inners:
                 yield from _problems(inner)
             return
-    if tuple(error.absolute_path)[-2:-1] == ("files",):
-        message = f"is {_shown(error.instance)}, must be a file name or a list of file names"
-        yield Problem(tuple(error.absolute_path), message)
+    path = tuple(error.absolute_path)
+    if path[-2:-1] in _ALTERNATIVES:
+        message = f"is {_shown(error.instance)}, must be {_ALTERNATIVES[path[-2:-1]]}"
+        yield Problem(path, message)
         return
     lists = any(branch.get("type") == "array" for branch in error.validator_value)
     yield Problem(
-        tuple(error.absolute_path),
+        path,
         f"is {_shown(error.instance)}, must be a number, {'a list of numbers, ' * lists}"
         "or { min = …, max = … }",
     )

@@ -88,9 +88,12 @@ def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("signature", "arguments"), 'has no output: one needs role = "out"')
 
 
-def _triton_type(word: str, types: Mapping[str, Any]) -> str:
-    """Return the element type of an argument's type in Triton."""
-    return str(types.get(word, {}).get(Language.TRITON.value, word))
+def _bound_types(word: str, types: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Return the element types of an argument's type by language; "" is any language."""
+    bound = types.get(word, [word])
+    if isinstance(bound, list):
+        return {"": set(bound)}
+    return {language: {kind} for language, kind in bound.items()}
 
 
 def _argument_problems(
@@ -102,15 +105,16 @@ def _argument_problems(
         meant = type_meant(argument["type"], [*types, *elements])
         yield Problem((*at, "type"), f'is "{argument["type"]}", which is no type{meant}')
         return
-    if Language.TRITON in languages and _triton_type(argument["type"], types) == _COMPLEX:
+    by_language = _bound_types(argument["type"], types)
+    in_triton = by_language.get("", set()) | by_language.get(Language.TRITON.value, set())
+    if Language.TRITON in languages and _COMPLEX in in_triton:
         message = f'is "{_COMPLEX}", which Triton lacks: use float32 with a last extent of 2'
         yield Problem((*at, "type"), message)
     if "shape" not in argument:
         for key in ("role", "memory"):
             if key in argument:
                 yield Problem((*at, key), "is for arrays: add a `shape`, or remove it")
-        bound = set(types.get(argument["type"], {}).values()) or {argument["type"]}
-        kinds = [ElementType.named(kind) for kind in sorted(bound)]
+        kinds = [ElementType.named(kind) for kind in sorted(set().union(*by_language.values()))]
         for kind in kinds:
             if kind.header:  # C++ has no such built-in type
                 message = f"makes a {kind.word} scalar: use float32, or an array"
@@ -134,15 +138,27 @@ def _argument_problems(
 
 
 def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    types = data["signature"].get("types", {})
-    used = {argument["type"] for argument in data["signature"]["arguments"]}
+    signature = data["signature"]
+    types = signature.get("types", {})
+    used = {argument["type"] for argument in signature["arguments"]}
+    names = {signature["entry"], *(argument["name"] for argument in signature["arguments"])}
+    variables = [name for name, bound in types.items() if isinstance(bound, list)]
     for name, bound in types.items():
         at: KeyPath = ("signature", "types", name)
+        if name in variables:
+            why = reserved(name, set(map(Language, used_languages(data))))
+            if why:
+                yield Problem(at, f'is "{name}", {why}')
+            elif name in names:
+                yield Problem(at, "is the name of the entry or an argument: choose another")
+            if name != variables[0]:
+                message = f"is a second list: cases choose the type `{variables[0]}` alone"
+                yield Problem(at, f"{message}; bind it by language")
         if name in {kind.word for kind in ElementType}:
             yield Problem(at, "is the name of an element type: choose another")
         elif name not in used:
             yield Problem(at, "is the type of no argument: use it, or remove it")
-        for language in sorted(used_languages(data) - set(bound)):
+        for language in sorted(used_languages(data) - set(bound)) if name not in variables else ():
             yield Problem((*at, language), "is missing: a kernel has a file in this language")
 
 
@@ -220,6 +236,9 @@ def _program_problems(data: Mapping[str, Any], signature: Signature) -> Iterator
     if "program" not in data:
         return
     kernels = data["kernels"]
+    if signature.variable:
+        message = f"needs a function of one type, not a template of `{signature.variable}`"
+        yield Problem(("program",), f"{message}: remove it, or bind that type by language")
     if not any(Language.CUDA in kernel["files"] for kernel in kernels):
         yield Problem(
             ("program",), "needs a kernel with a file in CUDA C++: add one, or remove the table"

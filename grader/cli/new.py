@@ -34,6 +34,11 @@ _LANGUAGES = [str(word) for word in Language]
     "array (in, out, inout), NAME:TYPE for a scalar.",
 )
 @click.option(
+    "--types",
+    metavar="NAME=TYPE,…",
+    help="A type that arguments name and cases choose, such as T=float32,float16 for x:T[n]:in.",
+)
+@click.option(
     "--kernel",
     is_flag=True,
     help="Students write the bare kernel (__global__, @triton.jit), and the grader launches it.",
@@ -48,6 +53,7 @@ def new(
     title: str | None,
     languages: tuple[str, ...],
     arguments: tuple[str, ...],
+    types: str | None,
     kernel: bool,
     course: Path | None,
 ) -> None:
@@ -62,8 +68,8 @@ def new(
     """
     if not arguments:
         make_draft(name, title, languages, EXAMPLE.replace("--argument ", "").split())
-        title, languages, arguments = _ask(name, title, languages)
-    draft = make_draft(name, title, languages, arguments, kernel=kernel)
+        title, languages, arguments = _ask(name, title, languages, types)
+    draft = make_draft(name, title, languages, arguments, types=types, kernel=kernel)
     folder = course or course_folder(Path.cwd())
     files = write_files(draft, folder)
     click.echo(f"made in {folder}:")
@@ -81,7 +87,7 @@ def new(
 
 
 def _ask(
-    name: str, title: str | None, languages: tuple[str, ...]
+    name: str, title: str | None, languages: tuple[str, ...], types: str | None
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Ask for the values that no option gives."""
     try:
@@ -98,9 +104,10 @@ def _ask(
             "  input:float32[rows, cols]:in   output:float32[rows]:out   rows:int32"
         )
         arguments: list[str] = []
+        known = [types.partition("=")[0].strip()] if types else []
         while text := click.prompt("Argument", default="", show_default=False):
             try:
-                parse_argument(text)
+                parse_argument(text, known)
             except UsageError as error:
                 click.echo(f"  {error.message}; {error.tip or ''}")
             else:

@@ -59,9 +59,9 @@ class Oracle:
         self._module = importlib.util.module_from_spec(spec)
         self._guarded("loading it", spec.loader.exec_module, self._module)
 
-    def types(self, language: Language) -> tuple[str, ...]:
-        """Return the element types of all arrays in a language: equal types mean equal data."""
-        signature = self._assignment.signature
+    def types(self, case: Case, language: Language) -> tuple[str, ...]:
+        """Return the types of a case's arrays in a language: equal types mean equal data."""
+        signature = self._assignment.signature_of(case)
         return tuple(signature.element_type(a, language).word for a in signature.arrays)
 
     def data(self, case: Case, language: Language) -> CaseData:
@@ -86,7 +86,11 @@ class Oracle:
         """
         with torch.device(generator.device):
             made = self._guarded(
-                f"inputs({case.name})", self._module.inputs, case, self._dtype(language), generator
+                f"inputs({case.name})",
+                self._module.inputs,
+                case,
+                self._dtype(case, language),
+                generator,
             )
         return {
             argument.name: self._input(argument, made, case, language)
@@ -189,13 +193,15 @@ class Oracle:
         vars(other._module).update(vars(self._module), expected=function)
         return other
 
-    def _dtype(self, language: Language) -> torch.dtype:
-        """Return the type the oracle is asked for: that of the first array."""
+    def _dtype(self, case: Case, language: Language) -> torch.dtype:
+        """Return the type the oracle is asked for: the case's choice, else the first array's."""
+        if case.dtype:
+            return _torch_type(case.dtype)
         signature = self._assignment.signature
         return _torch_type(signature.element_type(signature.arrays[0], language).word)
 
     def _input(self, argument: Argument, made: Any, case: Case, language: Language) -> torch.Tensor:
-        signature = self._assignment.signature
+        signature = self._assignment.signature_of(case)
         dtype = _torch_type(signature.element_type(argument, language).word)
         value = self._array("inputs", argument, made, case)
         if value.dtype != dtype:

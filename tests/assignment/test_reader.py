@@ -288,6 +288,27 @@ def test_later_tables_of_a_tolerance_replace_earlier_ones(folder: Path) -> None:
     assert found(Language.TRITON) == [Tolerance(exact=True), Tolerance(atol=1e-2, rtol=1e-3)]
 
 
+def test_a_case_runs_in_each_type_of_the_list_and_has_its_tolerance(folder: Path) -> None:
+    text = GOOD.replace(
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nreal = ["float32", "float16"]\n',
+    ).replace("triton = { rtol = 1e-3 }", "float16 = { rtol = 2e-3, triton = { rtol = 3e-3 } }")
+    write(folder, text.replace("count = 3\n", 'count = 3\ndtypes = ["float16"]\n'))
+    assignment = read_assignment(folder)
+    assert [case.name for case in assignment.cases[:4]] == [
+        "rows=1, cols=33, float32",
+        "rows=1, cols=33, float16",
+        "rows=7, cols=1, float32",
+        "rows=7, cols=1, float16",
+    ]
+    assert [case.dtype for case in assignment.cases[4:]] == ["float16"] * 3
+    single, half = (
+        [assignment.tolerance(case, language, "output").rtol for language in Language]
+        for case in assignment.cases[:2]
+    )
+    assert (single, half) == ([1e-5, 1e-5], [2e-3, 3e-3])
+
+
 def test_counts_have_bounds_at_either_end(folder: Path) -> None:
     table = (
         "counters = { sizes = { rows = 64, cols = 32 }, launches = 2, barriers = { min = 1 }, "

@@ -52,6 +52,9 @@ EVERYTHING = (
 )
 
 
+TYPED = ("x:T[n]:in", "y:T[n]:out", "n:int32")
+
+
 def options(arguments: tuple[str, ...]) -> list[str]:
     plain = [argument for argument in arguments if argument.startswith("--")]
     given = [argument for argument in arguments if not argument.startswith("--")]
@@ -73,6 +76,7 @@ def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         ("from_scalars", FROM_SCALARS, ("cuda",)),
         ("other_types", OTHER_TYPES, ("cuda", "triton")),
         ("bare", (*ADDITION, "--kernel"), ("triton",)),
+        ("typed", ("--types=T=float32,float16", *TYPED), ("cuda",)),
     ):
         words = [word for language in languages for word in ("--language", language)]
         result = run(tmp_path, name, *words, *options(arguments))
@@ -95,6 +99,23 @@ def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:
     solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
     assert "<<<" not in solved
     assert not (tmp_path / "reference" / "fresh" / "samples" / "accepted").exists()
+
+
+def test_arguments_may_have_a_type_that_cases_choose(tmp_path: Path) -> None:
+    words = ("--types", "T=float32,float16")
+    assert run(tmp_path, "fresh", *words, *options(TYPED)).exit_code == 0
+    assignment = read_assignment(tmp_path / "assignments" / "fresh")
+    assert {case.dtype for case in assignment.cases} == {"float32", "float16"}
+    solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
+    assert "template <class T> void fresh(const T* x, T* y, int n)" in solved
+    for types, phrase in (
+        ("T=float32,int8", "cannot compute in all of float32, int8"),
+        ("T=float31", "did you mean `float32`?"),
+        ("S=float32", "`T` is no type"),
+    ):
+        refused = run(tmp_path, "other", "--types", types, *options(TYPED))
+        assert isinstance(refused.exception, UsageError)
+        assert phrase in refused.exception.message
 
 
 def test_a_kernel_that_reads_no_array_is_proven_without_other_data(tmp_path: Path) -> None:

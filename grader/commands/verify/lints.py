@@ -129,14 +129,14 @@ def tolerances(assignment: Assignment, _: Path) -> Findings:
     signature = assignment.signature
     for language in assignment.languages:
         for output in signature.outputs:
-            kind = signature.element_type(output, language).word
-            found: dict[Tolerance, list[int]] = {}
+            found: dict[tuple[Tolerance, str], list[int]] = {}
             for case in assignment.cases:
+                kind = signature.bound(case.dtype).element_type(output, language).word
                 sizes = {n: s.max if isinstance(s, Range) else s for n, s in case.sizes.items()}
                 elements = math.prod(signature.shape(output, sizes))
                 tolerance = assignment.tolerance(case, language, output.name)
-                found.setdefault(tolerance, []).append(elements)
-            for tolerance, sizes_of in found.items():
+                found.setdefault((tolerance, kind), []).append(elements)
+            for (tolerance, kind), sizes_of in found.items():
                 for finding in _tolerance_findings(tolerance, kind, max(sizes_of)):
                     yield State.WARNING, f"`{output.name}` in {language.phrase}: {finding}"
 
@@ -327,7 +327,7 @@ def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
     """True if both have the same fixed sizes and values, for some language and device."""
     fixed = not any(isinstance(size, Range) for size in case.sizes.values())
     alike = fixed and case.sizes == other.sizes and case.values == other.values
-    alike = alike and case.launch == other.launch
+    alike = alike and (case.launch, case.dtype) == (other.launch, other.dtype)
     return bool(alike and case.devices & other.devices and case.languages & other.languages)
 
 

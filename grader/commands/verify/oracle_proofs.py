@@ -211,7 +211,7 @@ def _outputs(cases: OracleCases, case: OracleCase) -> dict[str, torch.Tensor]:
     """Return the arrays to write: filled with an unlikely value, or with their inputs."""
     outputs = {}
     for argument in cases.assignment.signature.outputs:
-        kind = cases.output_type(argument.name)
+        kind = cases.output_type(case, argument.name)
         if argument.role.read:
             outputs[argument.name] = case.data.inputs[argument.name].clone()
         else:

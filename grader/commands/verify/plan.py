@@ -182,7 +182,7 @@ def _contraction(assignment: Assignment, reference: Path, options: Options) -> I
     """Yield a task for each solved CUDA C++ file with an output of floats that must be exact."""
     language = Language.CUDA
     exact = any(
-        assignment.signature.element_type(output, language).is_float
+        assignment.signature.bound(case.dtype).element_type(output, language).is_float
         and assignment.tolerance(case, language, output.name).exact
         for output in assignment.signature.outputs
         for case in assignment.cases
