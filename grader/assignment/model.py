@@ -27,7 +27,10 @@ PROGRAM_TITLE = "Your own program"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of one submission; times are seconds of its own (`grader.sandbox.own_time`)."""
+    """The limits of one submission; times are seconds of its own (`grader.sandbox.own_time`).
+
+    `oracle_s` and `oracle_mib` are those of one call of the course's oracle.
+    """
 
     build_s: float = 60.0
     load_s: float = 20.0
@@ -35,6 +38,8 @@ class Limits:
     program_s: float = 30.0
     output_kib: int = 1024
     memory_mib: int = 4096
+    oracle_s: float = 60.0
+    oracle_mib: int = 16384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

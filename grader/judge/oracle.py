@@ -21,6 +21,7 @@ from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
 from grader.assignment.signature import Argument
 from grader.errors import GraderError
+from grader.judge.oracle_limits import BeyondLimitError, limited
 from grader.text.printable import one_line
 from grader.vocabulary import Language
 
@@ -239,14 +240,17 @@ class Oracle:
         raise GraderError(f"{place}: {what}")
 
     def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        file, problems = str(self._assignment.oracle), list[str]()
         try:
-            return function(*arguments)
-        except (Exception, SystemExit) as error:
-            file = str(self._assignment.oracle)
+            with limited(self._assignment.limits, file, what, problems):
+                return function(*arguments)
+        except (Exception, SystemExit, BeyondLimitError) as error:
             lines = [
                 f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file
             ]
             place = f"{file}:{lines[-1]}" if lines else file
+            if problems:
+                raise GraderError(f"{place}: {what} {problems[0]}") from None
             raise GraderError(f"{place}: {what} raised {type(error).__name__}: {error}") from error
 
 
