@@ -130,5 +130,4 @@ def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
 
 def _resident() -> int:
     """Return the memory of this process in bytes."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    return int(psutil.Process().memory_info().rss)

@@ -22,7 +22,9 @@ from grader.vocabulary import Device, Language
 CASE_S = 0.3
 
 
-def assignment_with(tmp_path: Path, expected: str, **limits: float) -> Assignment:
+def assignment_with(
+    tmp_path: Path, expected: str, *, oracle_s: float = 60, oracle_mib: int = 16384
+) -> Assignment:
     """Return an assignment with other lines in `expected`, which begin in line 9."""
     folder = tmp_path / "scale"
     folder.mkdir()
@@ -33,7 +35,8 @@ def assignment_with(tmp_path: Path, expected: str, **limits: float) -> Assignmen
     (folder / "oracle.py").write_text(text, encoding="utf-8")
     (folder / "assignment.toml").write_text(GOOD, encoding="utf-8")
     assignment = read_assignment(folder)
-    return replace(assignment, limits=replace(assignment.limits, **limits))
+    limits = replace(assignment.limits, oracle_s=oracle_s, oracle_mib=oracle_mib)
+    return replace(assignment, limits=limits)
 
 
 def failure(assignment: Assignment) -> str:
