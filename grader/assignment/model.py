@@ -26,6 +26,18 @@ PROGRAM_TITLE = "Your own program"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What `course.toml` says about a course; "", () and None where it says nothing.
+
+    `target` is the name of a GPU or architecture, `handout` the file that new handouts are made of.
+    """
+
+    target: str = ""
+    languages: tuple[Language, ...] = ()
+    handout: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The limits of one submission; times are seconds of its own (`grader.sandbox.own_time`).
 

@@ -33,6 +33,7 @@ from grader.assignment.model import (
     PROGRAM_TITLE,
     Assignment,
     Benchmark,
+    Course,
     Kernel,
     Limits,
     Rules,
@@ -88,20 +89,36 @@ def read_assignment(folder: Path) -> Assignment:
     problems = list(schema_problems(data)) or list(meaning_problems(data, folder))
     if problems:
         raise spec_error(file, text, problems)
-    return _assignment(_with_shared(data, folder.parent / COURSE_FILE), folder)
+    shared = _course_data(folder.parent)
+    limits = {**shared.get("limits", {}), **data.get("limits", {})}
+    late = {key: shared[key] for key in ("late",) if key in shared}
+    return _assignment({**late, **data, "limits": limits}, folder)
 
 
-def _with_shared(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
-    """Return the spec with the course's tables; its own come before, limits key by key."""
+def read_course(root: Path) -> Course:
+    """Return what the course says besides tables of a spec; `root` has the assignments' folders.
+
+    Raises SpecError with all problems of the file.
+    """
+    data = _course_data(root)
+    return Course(
+        target=data.get("target", ""),
+        languages=tuple(map(Language, data.get("languages", ()))),
+        handout=root / data["handout"] if "handout" in data else None,
+    )
+
+
+def _course_data(root: Path) -> Mapping[str, Any]:
+    """Return the valid content of the course's file, {} without one."""
+    file = root / COURSE_FILE
     if not file.is_file():
-        return data
+        return {}
     text = read_text(file)
     shared = _parsed(text, file)
     problems = list(course_problems(shared))
     if problems:
         raise spec_error(file, text, problems)
-    limits = {**shared.get("limits", {}), **data.get("limits", {})}
-    return {**shared, **data, "limits": limits}
+    return shared
 
 
 def read_text(file: Path) -> str:

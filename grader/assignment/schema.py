@@ -21,8 +21,8 @@ from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import CheckName
 
-# What a course's `course.toml` may have.
-COURSE_KEYS = ("format", "late", "limits")
+# Tables of a spec that `course.toml` may have, too; its own keys are in the schema's `course`.
+SHARED_KEYS = ("format", "late", "limits")
 
 # By jsonschema's word for a type.
 _TYPE_WORDS = {
@@ -65,14 +65,15 @@ def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def course_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of a parsed `course.toml`: tables of a spec that assignments share."""
+    """Yield the problems of a parsed `course.toml`."""
     beyond = [Problem(path, "is out of range for 64 bits") for path in _beyond_64_bits(data, ())]
     if beyond:
         yield from beyond
         return
     schema = _validator(CheckName.all()).schema
     own = {"type": "object", "additionalProperties": False, "$defs": schema["$defs"]}
-    own["properties"] = {key: schema["properties"][key] for key in COURSE_KEYS}
+    shared = {key: schema["properties"][key] for key in SHARED_KEYS}
+    own["properties"] = {**shared, **schema["$defs"]["course"]["properties"]}
     for error in _validator(CheckName.all()).evolve(schema=own).iter_errors(data):
         yield from _problems(error)
 

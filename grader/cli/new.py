@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from grader.assignment.catalogue import ASSIGNMENTS
+from grader.assignment.reader import read_course
 from grader.commands.scaffold.draft import EXAMPLE, make_draft, parse_argument
 from grader.commands.scaffold.files import course_folder, gaps, write_files
 from grader.errors import UsageError
@@ -23,7 +25,7 @@ _LANGUAGES = [str(word) for word in Language]
     "languages",
     multiple=True,
     type=click.Choice(_LANGUAGES),
-    help="A language of the assignment (repeatable). Default: both.",
+    help="A language of the assignment (repeatable). Default: the course's, or both.",
 )
 @click.option(
     "--argument",
@@ -66,12 +68,14 @@ def new(
 
     Nothing is overwritten. The parts to fill in are listed at the end.
     """
+    folder = course or course_folder(Path.cwd())
+    shared = read_course(folder / ASSIGNMENTS)
+    languages = languages or tuple(shared.languages)
     if not arguments:
         make_draft(name, title, languages, EXAMPLE.replace("--argument ", "").split())
         title, languages, arguments = _ask(name, title, languages, types)
     draft = make_draft(name, title, languages, arguments, types=types, kernel=kernel)
-    folder = course or course_folder(Path.cwd())
-    files = write_files(draft, folder)
+    files = write_files(draft, folder, shared.handout)
     click.echo(f"made in {folder}:")
     for file in files:
         click.echo(f"  {file}")

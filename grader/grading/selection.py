@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 from grader.assignment import catalogue
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import PROGRAM_NAME, Assignment
-from grader.assignment.reader import read_assignment
+from grader.assignment.reader import read_assignment, read_course
 from grader.errors import ToolError, UsageError
 from grader.gpu import nvml
 from grader.gpu.nvml import Gpu
-from grader.gpu.target import course_target
+from grader.gpu.target import course_target, use_target
 from grader.submission.reader import Submission, read_file, read_submission
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
@@ -38,7 +38,8 @@ class Selected:
 def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
     """Return the named assignments, or all of the course if no name is given.
 
-    Raises UsageError if the current folder belongs to no course or a name is unknown.
+    The course's GPU is the target from now on. Raises UsageError if the current folder belongs to
+    no course or a name is unknown.
     """
     root = catalogue.assignment_root(Path.cwd())
     if root is None:
@@ -48,6 +49,7 @@ def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
             tip="go to the course's folder (cd), the one that you unpacked, or set "
             f"{catalogue.ASSIGNMENTS_VARIABLE} to its {catalogue.ASSIGNMENTS}/",
         )
+    use_target(read_course(root).target)
     folders = [catalogue.assignment_folder(name, root) for name in dict.fromkeys(names)]
     return [read_assignment(folder) for folder in folders or catalogue.find_assignments(root)]
 

@@ -16,7 +16,8 @@ from paths import REPOSITORY
 from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.catalogue import find_assignments
 from grader.assignment.counter_bounds import CountBound, CounterBounds
-from grader.assignment.reader import read_assignment
+from grader.assignment.model import Course
+from grader.assignment.reader import read_assignment, read_course
 from grader.assignment.tolerance import Tolerance
 from grader.commands.release.visible import visible_spec
 from grader.errors import SpecError
@@ -458,6 +459,17 @@ def test_what_the_course_shares_holds_where_a_spec_says_nothing(folder: Path) ->
     assert late.lose == 0.5
 
 
+def test_a_course_has_a_gpu_languages_and_a_handout(folder: Path) -> None:
+    write(folder, GOOD)
+    assert read_course(folder.parent) == Course()
+    text = 'target = "T4"\nlanguages = ["triton"]\nhandout = "page.md"\n'
+    (folder.parent / "course.toml").write_text(text, encoding="utf-8")
+    page = folder.parent / "page.md"
+    course = Course(target="T4", languages=(Language.TRITON,), handout=page)
+    assert read_course(folder.parent) == course
+    assert read_assignment(folder).late is None
+
+
 @pytest.mark.parametrize(
     ("text", "line", "phrase"),
     [
@@ -466,6 +478,9 @@ def test_what_the_course_shares_holds_where_a_spec_says_nothing(folder: Path) ->
         ("[limits]\ncall = 2\n", 2, "`limits.call` is no known key of this table"),
         ("name = 'x'\n", 1, "`name` is no known key of this table; known: `format`, `late`"),
         ("late = \n", 1, "is not TOML"),
+        ('\ntarget = "A1000"\n', 2, "did you mean `A100`?"),
+        ('languages = ["cudas"]\n', 1, "did you mean `cuda`?"),
+        ('handout = "../handout.md"\n', 1, "must be a file name of letters, digits and _ . -"),
     ],
 )
 def test_a_bad_course_file_is_reported_with_its_line(

@@ -12,11 +12,12 @@ from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
 from grader.commands.scaffold.draft import make_draft
 from grader.commands.scaffold.files import course_folder, gaps, write_files
+from grader.commands.verify import lints
 from grader.commands.verify.lints import benchmarks
 from grader.commands.verify.oracle_proofs import oracle_rows
 from grader.commands.verify.row import State
 from grader.commands.verify.run import verify
-from grader.errors import UsageError
+from grader.errors import SpecError, UsageError
 from grader.vocabulary import Device, Language
 
 ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
@@ -252,3 +253,25 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     result = run(tmp_path, "fresh", *options(ADDITION))
     assert "cannot write" in str(result.exception)
+
+
+def test_the_course_says_in_which_languages_and_with_which_handout(tmp_path: Path) -> None:
+    (tmp_path / "assignments").mkdir()
+    course = tmp_path / "assignments" / "course.toml"
+    course.write_text('languages = ["triton"]\nhandout = "page.md"\n', encoding="utf-8")
+    refused = run(tmp_path, "fresh", *options(ADDITION))
+    assert isinstance(refused.exception, SpecError)
+    assert refused.exception.message == f"{tmp_path}/assignments/page.md: does not exist"
+    page = "# @TITLE@ (@NAME@)\n\n<!-- points: generated -->\n<!-- end -->\n"
+    (course.parent / "page.md").write_text(page, encoding="utf-8")
+    made = run(tmp_path, "fresh", "--title", "Add {up}", *options(ADDITION))
+    assert made.exit_code == 0, made.output
+    handout = (tmp_path / "assignments" / "fresh" / "README.md").read_text(encoding="utf-8")
+    assert handout.startswith("# Add {up} (fresh)\n")
+    assert "| correctness | memory |" in handout
+    assert not (tmp_path / "reference" / "fresh" / "fresh.cu").exists()
+    both = run(tmp_path, "other", "--language", "cuda", *options(ADDITION))
+    assert both.exit_code == 0, both.output
+    assignment = read_assignment(tmp_path / "assignments" / "other")
+    findings = [text for _, text in lints.languages(assignment, tmp_path)]
+    assert findings == ["other has no file in Triton"]

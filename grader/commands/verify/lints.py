@@ -17,6 +17,7 @@ from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
+from grader.assignment.reader import read_course
 from grader.assignment.tolerance import Tolerance
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import patched_samples, patches_of, samples_of
@@ -56,6 +57,14 @@ def points(assignment: Assignment, _: Path) -> Findings:
     for kernel in assignment.kernels:
         if CheckName.MEMORY not in kernel.points and not kernel.rules.torch_allowed:
             yield State.WARNING, f"{kernel.name} has no points for memory: it is not checked"
+
+
+def languages(assignment: Assignment, _: Path) -> Findings:
+    """A kernel without a file in a language of the course."""
+    for kernel in assignment.kernels:
+        for language in read_course(assignment.folder.parent).languages:
+            if language not in kernel.files:
+                yield State.WARNING, f"{kernel.name} has no file in {language.phrase}"
 
 
 def duplicates(assignment: Assignment, _: Path) -> Findings:
@@ -333,6 +342,7 @@ def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
 
 LINTS: dict[str, tuple[Lint, str]] = {
     "points": (points, f"{USUAL_TOTAL:g} points in all, some for memory"),
+    "languages": (languages, "a file of each kernel in each language of the course"),
     "visible cases": (duplicates, "no case twice"),
     "hidden cases": (hidden, "for every language and device, none of them a visible one"),
     "sizes": (sizes, "every size takes several values"),
