@@ -46,6 +46,12 @@ from grader.errors import ExitCode, UsageError
     help="Draw the hidden cases from this seed. Default: drawn once for the folder --out.",
 )
 @click.option(
+    "--latest",
+    is_flag=True,
+    help="Of several submissions of a student (NAME-1, NAME-2, or by Gradescope's metadata) grade "
+    "only the last.",
+)
+@click.option(
     "--cluster",
     metavar="local|ADDRESS|slurm",
     help="Grade on Dask workers of this machine, of a scheduler or of Slurm (docs/cluster.md).",

@@ -1,7 +1,7 @@
 """The course's GPU: what kernels are compiled for on a machine without one.
 
-`GRADE_TARGET` names it, else `course.toml`, else it is "sm_80". Triton's compiler gets it as the GPU
-of a launch, and so does the compile gate; nvcc tests for it whether it accepts CUDA C++; `grade
+`GRADE_TARGET` names it, else `course.toml`, else it is "sm_80". Triton compiles launches for it,
+and so does the compile gate; nvcc tests for it whether it accepts CUDA C++; `grade
 profile` shows registers for it. Where a GPU grades, that GPU counts instead.
 """
 

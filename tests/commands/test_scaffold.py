@@ -262,7 +262,7 @@ def test_the_course_says_in_which_languages_and_with_which_handout(tmp_path: Pat
     refused = run(tmp_path, "fresh", *options(ADDITION))
     assert isinstance(refused.exception, SpecError)
     assert refused.exception.message == f"{tmp_path}/assignments/page.md: does not exist"
-    page = "# @TITLE@ (@NAME@)\n\n<!-- points: generated -->\n<!-- end -->\n"
+    page = "# {title} ({name})\n\n<!-- points: generated -->\n<!-- end -->\n"
     (course.parent / "page.md").write_text(page, encoding="utf-8")
     made = run(tmp_path, "fresh", "--title", "Add {up}", *options(ADDITION))
     assert made.exit_code == 0, made.output

@@ -73,7 +73,7 @@ def gaps(files: tuple[Path, ...], course: Path) -> Iterator[tuple[Path, int, str
 def _make(draft: Draft, aside: Path, schema: str, handout: Path | None) -> None:
     texts = dict(_texts(draft, schema))
     if handout is not None:
-        text = read_text(handout).replace("@NAME@", draft.name).replace("@TITLE@", draft.title)
+        text = read_text(handout).replace("{name}", draft.name).replace("{title}", draft.title)
         texts[Path(ASSIGNMENTS, draft.name, HANDOUT)] = text
     for path, text in texts.items():
         (aside / path).parent.mkdir(parents=True, exist_ok=True)
