@@ -51,7 +51,10 @@ def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
         )
     use_target(read_course(root).target)
     folders = [catalogue.assignment_folder(name, root) for name in dict.fromkeys(names)]
-    return [read_assignment(folder) for folder in folders or catalogue.find_assignments(root)]
+    folders = folders or list(catalogue.find_assignments(root))
+    if not folders:
+        raise UsageError(f"there is no assignment in {root}", tip="make one: grade new NAME")
+    return [read_assignment(folder) for folder in folders]
 
 
 def selected(
