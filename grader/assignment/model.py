@@ -119,6 +119,7 @@ class Benchmark:
 class Kernel:
     """One kernel to implement: a file per language, maximum points by check.
 
+    `entry` is the function to write, which the assignment has the signature of.
     `files` have the entry; `headers` are further files to hand in, which that of the language
     includes. Points of a `bonus` come on top of all points of the assignment.
     """
@@ -127,6 +128,7 @@ class Kernel:
     title: str
     files: Mapping[Language, str]
     points: Mapping[CheckName, float]
+    entry: str = ""
     headers: Mapping[Language, tuple[str, ...]] = field(default_factory=dict)
     bonus: bool = False
     counters: CounterBounds | None = None
@@ -159,6 +161,11 @@ class Assignment:
     outputs without an entry in `output_tolerances`. A platform that knows the due date applies the
     rule `late`. `given` are headers in the folder that CUDA C++ files include and that no
     submission can change.
+
+    With several entries, `entries` has the assignment as each of them has it, by name: its
+    signature, kernels, cases and benchmarks. `signature` is then that of the first, and the rest is
+    of all together. `signatures` are those of all. `oracle_suffix` ends the names of the oracle's
+    functions for an entry.
     """
 
     name: str
@@ -176,6 +183,25 @@ class Assignment:
     hidden_weight: int = 0
     late: LateRule | None = None
     given: tuple[str, ...] = ()
+    entries: Mapping[str, Assignment] = field(default_factory=dict)
+    signatures: tuple[Signature, ...] = ()
+    oracle_suffix: str = ""
+
+    @property
+    def header_texts(self) -> dict[str, str]:
+        """The generated headers by name, of all entries: a CUDA C++ file may include them."""
+        return {one.header_name: one.header() for one in self.signatures or (self.signature,)}
+
+    def of(self, kernel: Kernel) -> Assignment:
+        """Return the assignment as a kernel's entry has it: its signature, cases, benchmarks."""
+        if kernel.entry not in self.entries:
+            return self
+        return replace(self.entries[kernel.entry], limits=self.limits)
+
+    @property
+    def of_entries(self) -> tuple[Assignment, ...]:
+        """The assignment as each of its entries has it, in order."""
+        return tuple(self.entries.values()) or (self,)
 
     @property
     def hidden_cases(self) -> int:

@@ -12,6 +12,7 @@ import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from grader.assignment.counter_bounds import (
     CountName,
     FigureName,
 )
+from grader.assignment.entries import EntryView, entry_views
 from grader.assignment.expression import Expression
 from grader.assignment.late import LateRule
 from grader.assignment.launch import Launch
@@ -92,7 +94,23 @@ def read_assignment(folder: Path) -> Assignment:
     shared = _course_data(folder.parent)
     limits = {**shared.get("limits", {}), **data.get("limits", {})}
     late = {key: shared[key] for key in ("late",) if key in shared}
-    return _assignment({**late, **data, "limits": limits}, folder)
+    views = entry_views({**late, **data, "limits": limits})
+    found = [_assignment(view, folder) for view in views]
+    if len(found) == 1:
+        return found[0]
+    signatures = tuple(one.signature for one in found)
+    found = [replace(one, signatures=signatures) for one in found]
+    names = [kernel["name"] for kernel in data["kernels"]]
+    kernels = [kernel for one in found for kernel in one.kernels]
+    return replace(
+        found[0],
+        kernels=tuple(sorted(kernels, key=lambda kernel: names.index(kernel.name))),
+        cases=tuple(case for one in found for case in one.cases),
+        benchmarks=tuple(benchmark for one in found for benchmark in one.benchmarks),
+        hidden_elsewhere=sum(one.hidden_elsewhere for one in found),
+        hidden_weight=sum(one.hidden_weight for one in found),
+        entries={view.name: one for view, one in zip(views, found, strict=True)},
+    )
 
 
 def read_course(root: Path) -> Course:
@@ -162,7 +180,8 @@ def _toml_tip(message: str, line: str) -> str | None:
     return next((tip for part, tip in _TIPS.items() if part in message), None)
 
 
-def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
+def _assignment(view: EntryView, folder: Path) -> Assignment:
+    data = view.data
     signature, tolerance = Signature.of(data["signature"]), data["tolerance"]
     outputs = [output.name for output in signature.outputs]
     first = signature.dtypes[0].word if signature.dtypes else ""
@@ -186,6 +205,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         hidden_weight=data.get("hidden_weight", data.get("hidden_cases", 0)),
         late=LateRule.of(data["late"]) if "late" in data else None,
         given=tuple(data.get("given", ())),
+        oracle_suffix=view.suffix,
     )
 
 
@@ -194,6 +214,7 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
     return Kernel(
         name=data["name"],
         title=data["title"],
+        entry=data["entry"],
         files={language: names[0] for language, names in files.items()},
         headers={language: names[1:] for language, names in files.items() if names[1:]},
         points={CheckName(check): float(points) for check, points in data["points"].items()},

@@ -94,7 +94,8 @@ def batch(export_for: tuple[str, Path] | None, out: Path | None, **arguments: An
     from grader.commands.batch.run import batch as run
 
     if export_for is not None:
-        sys.exit(run_export(arguments["folder"], arguments["assignments"], export_for[1]))
+        folder, latest = arguments["folder"], arguments["latest"]
+        sys.exit(run_export(folder, arguments["assignments"], export_for[1], latest=latest))
     if out is None:
         raise UsageError("--out is missing: the folder for reports", tip="grade batch --help")
     try:

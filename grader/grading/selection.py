@@ -186,13 +186,14 @@ def _only(
     # A file of another name is the kernel that the options leave.
     kernels = [one for one in fitting if one[1] != PROGRAM_NAME]
     left = next((some for some in (beside, named, kernels) if some), [])
-    if len(left) != 1:
+    # Several entries in one file are kernels of one assignment.
+    if len({(one[0].name, one[2]) for one in left}) != 1 or (left is kernels and len(left) > 1):
         raise _unclear(file, assignments, [one[0].name for one in named])
-    [(assignment, kernel, path)] = left
+    assignment, _, path = left[0]
     return Selected(
         assignment=assignment,
         submission=read_file(file, path, assignment),
-        kernels=frozenset({kernel}),
+        kernels=frozenset(one[1] for one in left),
         languages=frozenset({language}),
         paths={path: str(file)},
     )

@@ -101,7 +101,89 @@ class Bad:
         return self.line or GOOD.count("\n", 0, GOOD.index(self.old)) + 1 + self.below
 
 
+_ENTRY = """
+[[entries]]
+entry = "shift"
+arguments = [
+  { name = "x", type = "float32", shape = ["n"], role = "in" },
+  { name = "y", type = "float32", shape = ["n"], role = "out" },
+  { name = "n", type = "int32" },
+]
+
+[[kernels]]
+name = "v3_shift"
+title = "Shift"
+entry = "shift"
+files = { cuda = "v1.cu" }
+points = { correctness = 10 }
+
+[[cases]]
+entry = "shift"
+sizes = { n = [1, 33] }
+"""
+_LAST = 'visibility = "hidden"\ndevices = ["cpu"]\n'
+
+
+def _entry(fault: str, old: str, new: str, key: str, phrase: str, at: str = "") -> Bad:
+    """Return the fault of a second entry, which is behind the other tables, in the line of `at`."""
+    assert _ENTRY.count(old) == 1, old
+    line = GOOD.count("\n") + 1 + _ENTRY.count("\n", 0, _ENTRY.index(at or old))
+    return Bad(fault, _LAST, _LAST + _ENTRY.replace(old, new), key, phrase, line=line)
+
+
 BAD = [
+    # Several entries.
+    _entry(
+        "entry-twice",
+        'entry = "shift"\narguments',
+        'entry = "scale"\narguments',
+        "entries[0].entry",
+        "also another entry",
+    ),
+    _entry(
+        "entry-of-a-kernel-unknown",
+        'entry = "shift"\nfiles',
+        'entry = "shifts"\nfiles',
+        "kernels[2].entry",
+        "did you mean `shift`?",
+    ),
+    _entry(
+        "entry-of-a-case-unknown",
+        'entry = "shift"\nsizes',
+        'entry = "shit"\nsizes',
+        "cases[2].entry",
+        "did you mean `shift`?",
+    ),
+    _entry(
+        "entry-without-a-case",
+        '[[cases]]\nentry = "shift"\nsizes = { n = [1, 33] }',
+        "",
+        "entries[0].entry",
+        "no case names it",
+        at='entry = "shift"\narguments',
+    ),
+    _entry(
+        "size-of-another-entry",
+        "{ n = [1, 33] }",
+        "{ rows = [1, 33] }",
+        "cases[2].sizes.rows",
+        "no",
+    ),
+    _entry(
+        "output-of-no-array-of-an-entry",
+        'role = "out"',
+        'role = "in"',
+        "entries[0].arguments",
+        "has no output",
+        at="arguments",
+    ),
+    _entry(
+        "file-of-the-same-entry",
+        'entry = "shift"\nfiles',
+        "files",
+        "kernels[2].files.cuda",
+        "the file of `v1_simple`",
+    ),
     # Several files.
     Bad(
         "headers-in-a-list-of-another-folder",

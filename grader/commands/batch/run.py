@@ -110,9 +110,14 @@ def batch(request: Request) -> ExitCode:
     return ExitCode.of(complete=not summary.ungraded)
 
 
-def run_export(folder: Path, names: tuple[str, ...], out: Path) -> ExitCode:
-    """Write the submissions for Dolos, print the commands, and return the exit code."""
+def run_export(folder: Path, names: tuple[str, ...], out: Path, *, latest: bool) -> ExitCode:
+    """Write the submissions for Dolos, print the commands, and return the exit code.
+
+    With `latest` those that are not the last of their student are left out.
+    """
     found = find_submissions(folder, out)
+    if latest:
+        found = latest_only(found)
     assignments = chosen_assignments(names)
     if not names:
         assignments = submitted_assignments(found, assignments)

@@ -42,7 +42,9 @@ Lint = Callable[[Assignment, Path], Findings]
 def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
     """Yield a row for each finding, and for each lint without findings."""
     for name, (lint, expected) in LINTS.items():
-        findings = list(lint(assignment, reference)) or [(State.AGREES, "as expected")]
+        parts = assignment.of_entries if lint in _OF_ENTRIES else (assignment,)
+        found = [finding for part in parts for finding in lint(part, reference)]
+        findings = found or [(State.AGREES, "as expected")]
         for state, actual in findings:
             yield Row(
                 assignment=assignment.name, subject="spec", check=name, state=state,
@@ -310,7 +312,8 @@ def handout(assignment: Assignment, _: Path) -> Findings:
     wanted = assignment.paths
     # A table may give a rung's name once for both languages.
     missing = [path for path in wanted if Path(path).stem not in text]
-    missing += [assignment.signature.entry] * (assignment.signature.entry not in text)
+    entries = [one.signature.entry for one in assignment.of_entries]
+    missing += [entry for entry in entries if entry not in text]
     if missing:
         yield State.WARNING, f"{file} does not name {', '.join(missing)}"
 
@@ -318,7 +321,7 @@ def handout(assignment: Assignment, _: Path) -> Findings:
 def stray_stubs(assignment: Assignment, reference: Path) -> Findings:
     """Files among the stubs that belong to no kernel, for example after a renaming."""
     template = reference.parent.parent / TEMPLATES / assignment.name
-    names = {*assignment.paths, *assignment.given, PROGRAM_FILE, assignment.signature.header_name}
+    names = {*assignment.paths, *assignment.given, PROGRAM_FILE, *assignment.header_texts}
     for path in sorted(template.rglob("*")):
         name = path.relative_to(template).as_posix()
         if path.suffix in _STUBS and path.is_file() and name not in names:
@@ -356,3 +359,5 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "stubs": (stray_stubs, "every file belongs to a kernel"),
     "samples": (samples, f"at least {LEAST_SAMPLES} in every language, right ones and wrong ones"),
 }
+# Of each entry by itself: these look at cases and a signature.
+_OF_ENTRIES = {duplicates, hidden, sizes, memory_cases, tolerances, benchmarks}
