@@ -12,9 +12,11 @@ from grader.assignment.reader import read_assignment
 from grader.commands.batch.dolos_export import export
 from grader.commands.batch.submissions import find_submissions
 from grader.commands.release.contents import visible_files
+from grader.commands.release.visible import visible_spec
 from grader.commands.verify.agreement import agreement_rows
 from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.row import State
+from grader.errors import SpecError
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
@@ -233,3 +235,10 @@ def test_a_file_is_exported_once(scale: Assignment, tmp_path: Path) -> None:
         (tmp_path / "class" / name / "scale.cu").write_text(text, encoding="utf-8")
     exported, _ = export(find_submissions(tmp_path / "class"), [scale], tmp_path / "out")
     assert [(one.folder.name, one.count) for one in exported] == [("scale.cu", 2)]
+
+
+def test_an_entry_without_a_case_for_students_is_refused() -> None:
+    hidden = 'sizes = { rows = 9 }\nvisibility = "hidden"'
+    only_hidden = SPEC.replace("sizes = { rows = [1, 300] }", hidden)
+    with pytest.raises(SpecError, match="has no visible case of `backward` for students"):
+        visible_spec(only_hidden, Path("assignment.toml"))

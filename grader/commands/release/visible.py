@@ -59,10 +59,11 @@ def visible_spec(
             and _opens(lines, line)
         ]
         left_out |= _with_comments(lines, starts["cases", position], min(after, default=None))
-    first = data["signature"]["entry"]
-    for entry in (first, *(one["entry"] for one in data.get("entries", ()))):
-        if not any(case.get("entry", first) == entry for case in kept):
-            of_entry = f" of `{entry}`" if "entries" in data else ""
+    further = [one["entry"] for one in data.get("entries", ())]
+    seen = {case["entry"] if case.get("entry") in further else "" for case in kept}
+    for entry in ("", *further):
+        if entry not in seen:
+            of_entry = f" of `{entry}`" if entry else ""
             raise SpecError(f"has no visible case{of_entry} for students", file=file, key="cases")
     added = _added(hidden, weight)
     lines[starts[("title",)] - 1] += "".join(f"{key} = {n}\n" for key, n in added.items())
