@@ -15,6 +15,7 @@ from grader.commands.release.contents import visible_files
 from grader.commands.release.visible import visible_spec
 from grader.commands.verify.agreement import agreement_rows
 from grader.commands.verify.lints import lint_rows
+from grader.commands.verify.plan import plan
 from grader.commands.verify.row import State
 from grader.errors import SpecError
 from grader.grading.pipeline import grade
@@ -242,3 +243,19 @@ def test_an_entry_without_a_case_for_students_is_refused() -> None:
     only_hidden = SPEC.replace("sizes = { rows = [1, 300] }", hidden)
     with pytest.raises(SpecError, match="has no visible case of `backward` for students"):
         visible_spec(only_hidden, Path("assignment.toml"))
+
+
+def test_a_sample_of_a_shared_file_names_its_kernel(scale: Assignment, course: Path) -> None:
+    samples = course / "reference" / "scale" / "samples" / "wrong_answer"
+    for name, kernel in (("right", "second"), ("typo", "secund")):
+        (samples / name).mkdir(parents=True)
+        text = f"// expect: kernel={kernel}\n{CUDA}"
+        (samples / name / "scale.cu").write_text(text, encoding="utf-8")
+    rows, tasks = plan(scale, course, Options())
+    wrong = [row for row in rows if row.subject.startswith("sample wrong_answer/typo")]
+    assert [row.actual for row in wrong] == [
+        "its first line: kernel=secund has no scale.cu; did you mean `second`?"
+    ]
+    titles = [task.title for task in tasks]
+    assert "scale · sample wrong_answer/right/scale.cu" in titles
+    assert "scale · reference scale.cu (second), seed 0" in titles
