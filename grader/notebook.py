@@ -222,7 +222,7 @@ def _written(assignment: Assignment, kernel: str | None, language: str | None, c
         raise UsageError("the cell is empty", tip=f"write the kernel below %%{MAGIC}")
     chosen = _kernel(assignment, kernel)
     spoken = _language(chosen, None if language is None else Language(language), cell)
-    entry = assignment.signature.entry
+    entry = assignment.of(chosen).signature.entry
     if chosen.name != PROGRAM_NAME and _definitions(entry, spoken, cell) > 1:
         raise UsageError(
             f"the cell has two kernels: it defines `{entry}` more than once",

@@ -58,7 +58,8 @@ class Case:
     the memory tools. With `exact`, outputs are compared bit by bit, without tolerance;
     `tolerances` replace those of the assignment. `title` is what the spec calls the case, for
     students only if `title_shown`; `name` are its sizes and identifies it. `launch` is that of an
-    entry that is a kernel, None for the signature's.
+    entry that is a kernel, None for the signature's. `dtype` is what it chooses for the signature's
+    type variable, "" if there is none.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Case:
     title: str = ""
     title_shown: bool = True
     launch: Launch | None = None
+    dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,7 @@ class CaseTemplate:
     title_shown: bool = True
     weight: int | None = None
     launch: Launch | None = None
+    dtype: str = ""
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
@@ -97,7 +100,7 @@ class CaseTemplate:
     @property
     def name(self) -> str:
         """How people call the template."""
-        return case_name(self.sizes, self.values)
+        return case_name(self.sizes, self.values, self.dtype)
 
     def draw(self, seed: int) -> Case:
         """Return the case of this seed, with a size drawn from each range."""
@@ -108,7 +111,7 @@ class CaseTemplate:
         }
         launched = self.launch.words(sizes) if self.launch else {}
         return Case(
-            name=case_name({**sizes, **launched}, self.values),
+            name=case_name({**sizes, **launched}, self.values, self.dtype),
             sizes=sizes,
             values=self.values,
             visibility=self.visibility,
@@ -119,6 +122,7 @@ class CaseTemplate:
             title=self.title,
             title_shown=self.title_shown,
             launch=self.launch,
+            dtype=self.dtype,
         )
 
 
@@ -135,9 +139,10 @@ def case_sizes(
         }
 
 
-def case_name(sizes: Mapping[str, object], values: str) -> str:
-    """Return how people call a case: `rows=3, cols=1..64, zeros`."""
+def case_name(sizes: Mapping[str, object], values: str, dtype: str = "") -> str:
+    """Return how people call a case: `rows=3, cols=1..64, float16, zeros`."""
     words = [f"{name}={size}" for name, size in sizes.items()]
+    words += [dtype] if dtype else []
     return ", ".join([*words, *([values] if values != DEFAULT_VALUES else [])])
 
 

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import grader
-from grader.assignment.reader import SPEC_FILE
+from grader.assignment.reader import COURSE_FILE, SPEC_FILE
 from grader.errors import UsageError
 from grader.text.did_you_mean import did_you_mean
 
@@ -31,12 +31,13 @@ def assignment_root(start: Path) -> Path | None:
 
     It is the nearest `assignments` with a spec in `start` or its parents, else the folder
     that GRADE_ASSIGNMENTS names, else the one in this package's repository. A folder
-    without a spec may be a student's, with submissions.
+    without a spec may be a student's, with submissions; with a course.toml it is a course.
     """
     here = start.absolute()
     for folder in (here, *here.parents):
-        if find_assignments(folder / ASSIGNMENTS):
-            return folder / ASSIGNMENTS
+        root = folder / ASSIGNMENTS
+        if find_assignments(root) or (root / COURSE_FILE).is_file():
+            return root
     named = os.environ.get(ASSIGNMENTS_VARIABLE)
     if named:
         root = Path(named).expanduser().absolute()

@@ -103,7 +103,8 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
     for path, text in stubs.items():
         yield template / path, text
     if any(path.endswith(".cu") for path in stubs):
-        yield template / assignment.signature.header_name, assignment.signature.header()
+        for name, text in assignment.header_texts.items():
+            yield template / name, text
         for name in assignment.given:
             yield template / name, read_text(assignment.folder / name)
     prints = {path: fingerprint(text) for path, text in sorted(stubs.items())}

@@ -73,16 +73,17 @@ def with_tables(
 
 
 def _signature(assignment: Assignment) -> str:
-    declarations = {
-        Language.CUDA: assignment.signature.c_declaration,
-        Language.TRITON: assignment.signature.python_declaration,
-    }
     what = "kernel" if assignment.signature.launch else "function"
     rows = [("language", "file", what), ("---", "---", "---")]
-    for language in assignment.languages:
-        kernels = [kernel for kernel in assignment.kernels if language in kernel.files]
-        files = [f"`{path}`" for kernel in kernels for path in kernel.paths_in(language)]
-        rows.append((language.phrase, ", ".join(files), f"`{declarations[language]}`"))
+    for one in assignment.of_entries:
+        declarations = {
+            Language.CUDA: one.signature.c_declaration,
+            Language.TRITON: one.signature.python_declaration,
+        }
+        for language in one.languages:
+            kernels = [kernel for kernel in one.kernels if language in kernel.files]
+            files = [f"`{path}`" for kernel in kernels for path in kernel.paths_in(language)]
+            rows.append((language.phrase, ", ".join(files), f"`{declarations[language]}`"))
     return _markdown(rows)
 
 
@@ -103,9 +104,13 @@ def _points(assignment: Assignment) -> str:
 
 def _cases(assignment: Assignment) -> str:
     rows = [("case", "memory tools", "only"), ("---", "---", "---")]
-    for case in assignment.cases:
+    entries = [
+        (part.signature.entry, case) for part in assignment.of_entries for case in part.cases
+    ]
+    for entry, case in entries:
         if case.visibility is Visibility.VISIBLE:
-            only = [x.phrase for x in Language if case.languages == {x}]
+            only = [f"`{entry}`"] if assignment.entries else []
+            only += [x.phrase for x in Language if case.languages == {x}]
             only += [f"on the {x.upper()}" for x in Device if case.devices == {x}]
             name = case_text(case.name, {}, case.title)
             rows.append((name, "yes" if case.memory else "", ", ".join(only)))
@@ -150,19 +155,20 @@ def _figures(assignment: Assignment, measured: Calibration) -> list[str]:
     sizes = [benchmark.name for benchmark in assignment.benchmarks]
     if not sizes:
         return []
+    first = {one.benchmarks[0].name for one in assignment.of_entries if one.benchmarks}
     rows = [
         (kernel.title, language.phrase, *_shown(figure.benchmarks[0]), three_digits(figure.speedup))
         for kernel in assignment.kernels
         for language in kernel.files
         for figure in measured.of(kernel.name, language)
         if figure.hand_in == REFERENCE and figure.speedup is not None
-        if figure.benchmarks and figure.benchmarks[0].name == sizes[0]
+        if figure.benchmarks and figure.benchmarks[0].name in first
     ]
     if not rows:
         return []
     note = " The last column is the mean over all sizes that are timed." if len(sizes) > 1 else ""
     return [
-        f"Our own solutions on an {measured.gpu}, at {sizes[0]}.{note}",
+        f"Our own solutions on an {measured.gpu}, at {' and '.join(sorted(first))}.{note}",
         "",
         *_table(assignment, _FIGURES_HEAD, rows),
     ]

@@ -26,8 +26,23 @@ PROGRAM_TITLE = "Your own program"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What `course.toml` says about a course; "", () and None where it says nothing.
+
+    `target` is the name of a GPU or architecture, `handout` the file that new handouts are made of.
+    """
+
+    target: str = ""
+    languages: tuple[Language, ...] = ()
+    handout: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of one submission; times are seconds of its own (`grader.sandbox.own_time`)."""
+    """The limits of one submission; times are seconds of its own (`grader.sandbox.own_time`).
+
+    `oracle_s` and `oracle_mib` are those of one call of the course's oracle.
+    """
 
     build_s: float = 60.0
     load_s: float = 20.0
@@ -35,6 +50,8 @@ class Limits:
     program_s: float = 30.0
     output_kib: int = 1024
     memory_mib: int = 4096
+    oracle_s: float = 60.0
+    oracle_mib: int = 16384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +92,13 @@ class Benchmark:
     """One input for timing.
 
     `bytes` (the minimum to move) and `flops` are expressions over the sizes and `size`,
-    the bytes of an element of the first array.
+    the bytes of an element of the first array. `dtype` is the signature's first, "" without any.
     """
 
     name: str
     sizes: Mapping[str, int | float]
     values: str = DEFAULT_VALUES
+    dtype: str = ""
     bytes: Expression
     flops: Expression | None = None
     languages: frozenset[Language] = frozenset(Language)
@@ -93,6 +111,7 @@ class Benchmark:
             values=self.values,
             visibility=Visibility.VISIBLE,
             seed=seed,
+            dtype=self.dtype,
         )
 
 
@@ -100,6 +119,7 @@ class Benchmark:
 class Kernel:
     """One kernel to implement: a file per language, maximum points by check.
 
+    `entry` is the function to write, which the assignment has the signature of.
     `files` have the entry; `headers` are further files to hand in, which that of the language
     includes. Points of a `bonus` come on top of all points of the assignment.
     """
@@ -108,6 +128,7 @@ class Kernel:
     title: str
     files: Mapping[Language, str]
     points: Mapping[CheckName, float]
+    entry: str = ""
     headers: Mapping[Language, tuple[str, ...]] = field(default_factory=dict)
     bonus: bool = False
     counters: CounterBounds | None = None
@@ -140,6 +161,11 @@ class Assignment:
     outputs without an entry in `output_tolerances`. A platform that knows the due date applies the
     rule `late`. `given` are headers in the folder that CUDA C++ files include and that no
     submission can change.
+
+    With several entries, `entries` has the assignment as each of them has it, by name: its
+    signature, kernels, cases and benchmarks. `signature` is then that of the first, and the rest is
+    of all together. `signatures` are those of all. `oracle_suffix` ends the names of the oracle's
+    functions for an entry.
     """
 
     name: str
@@ -157,6 +183,25 @@ class Assignment:
     hidden_weight: int = 0
     late: LateRule | None = None
     given: tuple[str, ...] = ()
+    entries: Mapping[str, Assignment] = field(default_factory=dict)
+    signatures: tuple[Signature, ...] = ()
+    oracle_suffix: str = ""
+
+    @property
+    def header_texts(self) -> dict[str, str]:
+        """The generated headers by name, of all entries: a CUDA C++ file may include them."""
+        return {one.header_name: one.header() for one in self.signatures or (self.signature,)}
+
+    def of(self, kernel: Kernel) -> Assignment:
+        """Return the assignment as a kernel's entry has it: its signature, cases, benchmarks."""
+        if kernel.entry not in self.entries:
+            return self
+        return replace(self.entries[kernel.entry], limits=self.limits)
+
+    @property
+    def of_entries(self) -> tuple[Assignment, ...]:
+        """The assignment as each of its entries has it, in order."""
+        return tuple(self.entries.values()) or (self,)
 
     @property
     def hidden_cases(self) -> int:
@@ -201,6 +246,10 @@ class Assignment:
     def oracle(self) -> Path:
         """The file with `inputs`, `expected` and `baseline`."""
         return self.folder / ORACLE_FILE
+
+    def signature_of(self, case: Case) -> Signature:
+        """Return the signature with the type that `case` chooses."""
+        return self.signature.bound(case.dtype)
 
     def tolerance(self, case: Case | CaseTemplate, language: Language, output: str) -> Tolerance:
         """Return the tolerance for an output of `case`."""

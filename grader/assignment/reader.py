@@ -8,9 +8,11 @@ Every problem has file, line and key.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from grader.assignment.counter_bounds import (
     CountName,
     FigureName,
 )
+from grader.assignment.entries import EntryView, entry_views
 from grader.assignment.expression import Expression
 from grader.assignment.late import LateRule
 from grader.assignment.launch import Launch
@@ -32,6 +35,7 @@ from grader.assignment.model import (
     PROGRAM_TITLE,
     Assignment,
     Benchmark,
+    Course,
     Kernel,
     Limits,
     Rules,
@@ -87,20 +91,52 @@ def read_assignment(folder: Path) -> Assignment:
     problems = list(schema_problems(data)) or list(meaning_problems(data, folder))
     if problems:
         raise spec_error(file, text, problems)
-    return _assignment(_with_shared(data, folder.parent / COURSE_FILE), folder)
+    shared = _course_data(folder.parent)
+    limits = {**shared.get("limits", {}), **data.get("limits", {})}
+    late = {key: shared[key] for key in ("late",) if key in shared}
+    views = entry_views({**late, **data, "limits": limits})
+    found = [_assignment(view, folder) for view in views]
+    if len(found) == 1:
+        return found[0]
+    signatures = tuple(one.signature for one in found)
+    found = [replace(one, signatures=signatures) for one in found]
+    names = [kernel["name"] for kernel in data["kernels"]]
+    kernels = [kernel for one in found for kernel in one.kernels]
+    return replace(
+        found[0],
+        kernels=tuple(sorted(kernels, key=lambda kernel: names.index(kernel.name))),
+        cases=tuple(case for one in found for case in one.cases),
+        benchmarks=tuple(benchmark for one in found for benchmark in one.benchmarks),
+        hidden_elsewhere=sum(one.hidden_elsewhere for one in found),
+        hidden_weight=sum(one.hidden_weight for one in found),
+        entries={view.name: one for view, one in zip(views, found, strict=True)},
+    )
 
 
-def _with_shared(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
-    """Return the spec with the course's tables; its own come before, limits key by key."""
+def read_course(root: Path) -> Course:
+    """Return what the course says besides tables of a spec; `root` has the assignments' folders.
+
+    Raises SpecError with all problems of the file.
+    """
+    data = _course_data(root)
+    return Course(
+        target=data.get("target", ""),
+        languages=tuple(map(Language, data.get("languages", ()))),
+        handout=root / data["handout"] if "handout" in data else None,
+    )
+
+
+def _course_data(root: Path) -> Mapping[str, Any]:
+    """Return the valid content of the course's file, {} without one."""
+    file = root / COURSE_FILE
     if not file.is_file():
-        return data
+        return {}
     text = read_text(file)
     shared = _parsed(text, file)
     problems = list(course_problems(shared))
     if problems:
         raise spec_error(file, text, problems)
-    limits = {**shared.get("limits", {}), **data.get("limits", {})}
-    return {**shared, **data, "limits": limits}
+    return shared
 
 
 def read_text(file: Path) -> str:
@@ -144,9 +180,11 @@ def _toml_tip(message: str, line: str) -> str | None:
     return next((tip for part, tip in _TIPS.items() if part in message), None)
 
 
-def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
+def _assignment(view: EntryView, folder: Path) -> Assignment:
+    data = view.data
     signature, tolerance = Signature.of(data["signature"]), data["tolerance"]
     outputs = [output.name for output in signature.outputs]
+    first = signature.dtypes[0].word if signature.dtypes else ""
     return Assignment(
         name=data["name"],
         title=data["title"],
@@ -154,17 +192,20 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         signature=signature,
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
         tolerances={language: general_tolerance(tolerance, language) for language in Language},
-        output_tolerances=tolerances([tolerance], outputs),
+        output_tolerances=tolerances([tolerance], outputs, first),
         limits=Limits(**data.get("limits", {})),
         cases=tuple(
-            template for case in data["cases"] for template in _templates(case, tolerance, outputs)
+            template
+            for case in data["cases"]
+            for template in _templates(case, tolerance, signature)
         ),
-        benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
+        benchmarks=tuple(_benchmark(one, first) for one in data.get("benchmarks", ())),
         program=_program(data["program"]) if "program" in data else None,
         hidden_elsewhere=data.get("hidden_cases", 0),
         hidden_weight=data.get("hidden_weight", data.get("hidden_cases", 0)),
         late=LateRule.of(data["late"]) if "late" in data else None,
         given=tuple(data.get("given", ())),
+        oracle_suffix=view.suffix,
     )
 
 
@@ -173,6 +214,7 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
     return Kernel(
         name=data["name"],
         title=data["title"],
+        entry=data["entry"],
         files={language: names[0] for language, names in files.items()},
         headers={language: names[1:] for language, names in files.items() if names[1:]},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
@@ -218,12 +260,13 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
     return by_language
 
 
-def _benchmark(data: Mapping[str, Any]) -> Benchmark:
+def _benchmark(data: Mapping[str, Any], dtype: str) -> Benchmark:
     values = data.get("values", DEFAULT_VALUES)
     return Benchmark(
         name=case_name(data["sizes"], values),
         sizes=dict(data["sizes"]),
         values=values,
+        dtype=dtype,
         bytes=Expression.parse(data["bytes"]),
         flops=Expression.parse(data["flops"]) if "flops" in data else None,
         languages=frozenset(map(Language, data.get("languages", Language))),
@@ -258,13 +301,17 @@ def _program(data: Mapping[str, Any]) -> Kernel:
 
 
 def _templates(
-    data: Mapping[str, Any], general: Mapping[str, Any], outputs: Sequence[str]
+    data: Mapping[str, Any], general: Mapping[str, Any], signature: Signature
 ) -> Iterator[CaseTemplate]:
-    """Yield one template per position of the case's lists, else `count` equal ones."""
+    """Yield a template per position of the case's lists, else `count` equal ones; in each type."""
     visibility = Visibility(data.get("visibility", "visible"))
     hides_name = "name" in data and "show_name" not in data
-    own = tolerances([general, data["tolerance"]], outputs) if "tolerance" in data else {}
-    for sizes in list(case_sizes(data["sizes"])) * data.get("count", 1):
+    outputs = [output.name for output in signature.outputs]
+    tables = [general, *([data["tolerance"]] if "tolerance" in data else [])]
+    dtypes = data.get("dtypes", [kind.word for kind in signature.dtypes]) or [""]
+    every = list(case_sizes(data["sizes"])) * data.get("count", 1)
+    for sizes, dtype in itertools.product(every, dtypes):
+        own = tolerances(tables, outputs, dtype) if dtype or "tolerance" in data else {}
         yield CaseTemplate(
             sizes=sizes,
             values=data.get("values", DEFAULT_VALUES),
@@ -274,6 +321,7 @@ def _templates(
             title=data.get("name", ""),
             weight=data.get("weight"),
             launch=Launch.of(data["launch"]) if "launch" in data else None,
+            dtype=dtype,
             title_shown=visibility is Visibility.VISIBLE or not hides_name,
             visibility=visibility,
             devices=frozenset(map(Device, data.get("devices", Device))),

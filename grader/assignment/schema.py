@@ -21,8 +21,8 @@ from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import CheckName
 
-# What a course's `course.toml` may have.
-COURSE_KEYS = ("format", "late", "limits")
+# Tables of a spec that `course.toml` may have, too; its own keys are in the schema's `course`.
+SHARED_KEYS = ("format", "late", "limits")
 
 # By jsonschema's word for a type.
 _TYPE_WORDS = {
@@ -46,6 +46,11 @@ _LIMIT_SENTENCES = {
     "minProperties": "must have {limit} or more keys",
     "uniqueItems": "has an element twice",
 }
+# By the key of the table in which either form may stand.
+_ALTERNATIVES: dict[KeyPath, str] = {
+    ("files",): "a file name or a list of file names",
+    ("types",): 'a type by language { cuda = "…", triton = "…" } or a list of types',
+}
 
 
 def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -60,14 +65,15 @@ def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def course_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of a parsed `course.toml`: tables of a spec that assignments share."""
+    """Yield the problems of a parsed `course.toml`."""
     beyond = [Problem(path, "is out of range for 64 bits") for path in _beyond_64_bits(data, ())]
     if beyond:
         yield from beyond
         return
     schema = _validator(CheckName.all()).schema
     own = {"type": "object", "additionalProperties": False, "$defs": schema["$defs"]}
-    own["properties"] = {key: schema["properties"][key] for key in COURSE_KEYS}
+    shared = {key: schema["properties"][key] for key in SHARED_KEYS}
+    own["properties"] = {**shared, **schema["$defs"]["course"]["properties"]}
     for error in _validator(CheckName.all()).evolve(schema=own).iter_errors(data):
         yield from _problems(error)
 
@@ -171,13 +177,14 @@ def _nearest_branch(error: Any) -> Iterator[Problem]:
             for inner in inners:
                 yield from _problems(inner)
             return
-    if tuple(error.absolute_path)[-2:-1] == ("files",):
-        message = f"is {_shown(error.instance)}, must be a file name or a list of file names"
-        yield Problem(tuple(error.absolute_path), message)
+    path = tuple(error.absolute_path)
+    if path[-2:-1] in _ALTERNATIVES:
+        message = f"is {_shown(error.instance)}, must be {_ALTERNATIVES[path[-2:-1]]}"
+        yield Problem(path, message)
         return
     lists = any(branch.get("type") == "array" for branch in error.validator_value)
     yield Problem(
-        tuple(error.absolute_path),
+        path,
         f"is {_shown(error.instance)}, must be a number, {'a list of numbers, ' * lists}"
         "or { min = …, max = … }",
     )

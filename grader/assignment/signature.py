@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -124,26 +124,42 @@ class Signature:
     """The entry's name, its arguments in order, and the types bound by language.
 
     With a `launch` the entry is a kernel, which the grader launches: so, if the case has no launch
-    of its own.
+    of its own. `variable` is the name of a type that each case chooses of `dtypes`, "" without one:
+    in CUDA C++ the entry is then a template. Until `bound` chooses, it is the first of them.
     """
 
     entry: str
     arguments: tuple[Argument, ...]
     types: Mapping[str, Mapping[Language, ElementType]]
     launch: Launch | None = None
+    variable: str = ""
+    dtypes: tuple[ElementType, ...] = ()
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Signature:
         """Return the signature of a spec that its schema accepts; ValueError for wrong extents."""
-        return cls(
+        types = data.get("types", {})
+        variable = next((name for name, bound in types.items() if isinstance(bound, list)), "")
+        signature = cls(
             entry=data["entry"],
             arguments=tuple(map(Argument.of, data["arguments"])),
             types={
                 name: {Language(word): ElementType.named(kind) for word, kind in bound.items()}
-                for name, bound in data.get("types", {}).items()
+                for name, bound in types.items()
+                if name != variable
             },
             launch=Launch.of(data["launch"]) if "launch" in data else None,
+            variable=variable,
+            dtypes=tuple(map(ElementType.named, types[variable] if variable else ())),
         )
+        return signature.bound(types[variable][0]) if variable else signature
+
+    def bound(self, dtype: str) -> Signature:
+        """Return the signature of a case of this type; "" for a case that chooses none."""
+        if not dtype:
+            return self
+        chosen = dict.fromkeys(Language, ElementType.named(dtype))
+        return replace(self, types={**self.types, self.variable: chosen})
 
     @property
     def arrays(self) -> tuple[Argument, ...]:
@@ -188,8 +204,10 @@ class Signature:
 
     def element_types(self, argument: Argument) -> list[ElementType]:
         """Return the types of `argument` in all languages, by name."""
-        bound = self.types.get(argument.type, {}).values()
-        return sorted(set(bound) or {ElementType.named(argument.type)}, key=lambda kind: kind.word)
+        bound = set(self.types.get(argument.type, {}).values())
+        if argument.type == self.variable:
+            bound = set(self.dtypes)
+        return sorted(bound or {ElementType.named(argument.type)}, key=lambda kind: kind.word)
 
     def shape(self, argument: Argument, sizes: Mapping[str, int | float]) -> tuple[int, ...]:
         """Return the shape of an array for a case's sizes."""
@@ -223,6 +241,7 @@ class Signature:
     def c_parameter(self, argument: Argument) -> str:
         """Return the argument's parameter in the C declaration."""
         c_name = self.element_type(argument, Language.CUDA).c_name
+        c_name = self.variable if argument.type == self.variable else c_name
         if not argument.is_array:
             return f"{c_name} {argument.name}"
         const = "const " if argument.role is Role.IN else ""
@@ -230,8 +249,12 @@ class Signature:
 
     @property
     def c_declaration(self) -> str:
-        """`void silu(const float* input, float* output, int n)`, `__global__` if it is a kernel."""
-        mark = "__global__ " if self.launch else ""
+        """`void silu(const float* input, float* output, int n)`, `__global__` if it is a kernel.
+
+        With a type variable it begins with `template <class T> `.
+        """
+        mark = f"template <class {self.variable}> " if self.variable else ""
+        mark += "__global__ " if self.launch else ""
         return f"{mark}void {self.entry}({', '.join(map(self.c_parameter, self.arguments))})"
 
     @property
@@ -251,6 +274,7 @@ class Signature:
     def c_includes(self) -> str:
         """The #include lines that the declaration needs for types that are not built in."""
         wanted = {self.element_type(argument, Language.CUDA) for argument in self.arguments}
+        wanted |= set(self.dtypes)
         return "".join(
             f"#include <{kind.header}>\n" for kind in ElementType if kind in wanted and kind.header
         )
@@ -258,7 +282,8 @@ class Signature:
     def header(self) -> str:
         """Return the C++ header that a student's kernel and `main.cu` include."""
         comments = "".join(f"//   {line}\n" for line in self._describe())
-        what, linkage = ("kernel", "") if self.launch else ("function", 'extern "C" ')
+        what = "kernel" if self.launch else "function"
+        linkage = "" if self.launch or self.variable else 'extern "C" '
         return (
             f"// {self.header_name}: the {what} to implement (generated from assignment.toml).\n"
             f"{comments}#pragma once\n{self.c_includes}\n"
@@ -276,4 +301,7 @@ class Signature:
                 layout = " row-major" if len(argument.shape) > 1 else ""
                 what = f"({extents}){layout}, {argument.role}, {argument.memory} memory"
             lines.append(f"{argument.name:<{width}}  {what}")
+        if self.variable:
+            kinds = " or ".join(kind.c_name for kind in self.dtypes)
+            lines.append(f"{self.variable:<{width}}  {kinds}, by case")
         return lines

@@ -1,9 +1,10 @@
-"""How far an output may be off, by language, output and case; and the rules for the spec's tables.
+"""How far an output may be off, by language, type, output and case; and the spec's rules for it.
 
-Four tables may say something about an output, each key by key in place of those before it:
+These tables may say something about an output, each key by key in place of those before it:
 
     [tolerance]               all outputs
     [tolerance.triton]        the same in one language
+    [tolerance.float16]       the same for cases of a type, if cases choose one
     [tolerance.mean]          one output, by its name, and in it again one language
     tolerance = { … }         of a case, with the same tables in it
 """
@@ -50,14 +51,16 @@ class Tolerance:
 Tolerances = Mapping[Language, Mapping[str, Tolerance]]
 
 
-def tolerances(tables: Sequence[Table], outputs: Sequence[str]) -> Tolerances:
+def tolerances(tables: Sequence[Table], outputs: Sequence[str], dtype: str = "") -> Tolerances:
     """Return the tolerance of every output in every language; later tables replace earlier ones.
 
-    `tables` are that of the spec and that of a case, if it has one.
+    `tables` are that of the spec and that of a case, if it has one; `dtype` is the case's choice.
     """
     return {
         language: {
-            output: _merged([part for one in tables for part in _parts(one, language, output)])
+            output: _merged(
+                [part for one in tables for part in _parts(one, language, dtype, output)]
+            )
             for output in outputs
         }
         for language in Language
@@ -69,10 +72,13 @@ def general_tolerance(table: Table, language: Language) -> Tolerance:
     return _merged([table, table.get(language.value, {})])
 
 
-def _parts(table: Table, language: Language, output: str) -> Iterator[Table]:
+def _parts(table: Table, language: Language, dtype: str, output: str) -> Iterator[Table]:
     """Yield the tables that say something about an output, the general one first."""
     yield table
     yield table.get(language.value, {})
+    of_type = table.get(dtype, {})
+    yield of_type
+    yield of_type.get(language.value, {})
     own = table.get(output, {}) if output not in _LANGUAGES else {}
     yield own
     yield own.get(language.value, {})
@@ -98,10 +104,12 @@ def tolerance_problems(
     `languages` have files. Without a valid signature outputs are not looked up.
     """
     table = data["tolerance"]
-    outputs = None if signature is None else [output.name for output in signature.outputs]
+    dtypes = [kind.word for kind in signature.dtypes] if signature is not None else []
+    outputs = None if signature is None else [*dtypes, *(one.name for one in signature.outputs)]
     yield from _table_problems(table, ("tolerance",), outputs)
     for language in sorted(languages):
-        if not {"exact", "atol", "rtol"} & set(table) and language not in table:
+        by_type = bool(dtypes) and set(dtypes) <= set(table)
+        if not {"exact", "atol", "rtol"} & set(table) and language not in table and not by_type:
             yield Problem(
                 ("tolerance", language), "is missing: a kernel has a file in this language"
             )

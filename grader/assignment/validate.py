@@ -7,11 +7,12 @@ Every rule takes data that the schema accepted, yields problems, and never raise
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from grader.assignment.counter_bounds import counter_problems
+from grader.assignment.entries import entry_problems, entry_views
 from grader.assignment.expression import Expression
 from grader.assignment.launch import launch_problems
 from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
@@ -49,10 +50,21 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
         yield Problem(
             ("name",), f'is "{data["name"]}" but the folder is "{name}": rename one of them'
         )
-    wrong = [*_signature_problems(data), *_type_problems(data), *launch_problems(data)]
-    yield from wrong
     yield from _kernel_problems(data)
     yield from _given_problems(data, folder)
+    misnamed = list(entry_problems(data))
+    yield from misnamed
+    views = [] if misnamed else entry_views(data)
+    for view in views:
+        yield from map(view.whole, _entry_problems(view.data))
+    suffixes = [view.suffix for view in views] or [""]
+    yield from _oracle_problems(folder / ORACLE_FILE, suffixes)
+
+
+def _entry_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the problems of a spec with one entry that are not about files."""
+    wrong = [*_signature_problems(data), *_type_problems(data), *launch_problems(data)]
+    yield from wrong
     # Sizes and outputs can be checked only against a valid signature.
     signature = None if wrong else Signature.of(data["signature"])
     yield from tolerance_problems(data, signature, used_languages(data))
@@ -61,7 +73,6 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
         yield from case_problems(data, signature)
         yield from timing_problems(data, signature)
         yield from counter_problems(data, signature)
-    yield from _oracle_problems(folder / ORACLE_FILE)
 
 
 def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -88,9 +99,12 @@ def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("signature", "arguments"), 'has no output: one needs role = "out"')
 
 
-def _triton_type(word: str, types: Mapping[str, Any]) -> str:
-    """Return the element type of an argument's type in Triton."""
-    return str(types.get(word, {}).get(Language.TRITON.value, word))
+def _bound_types(word: str, types: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Return the element types of an argument's type by language; "" is any language."""
+    bound = types.get(word, [word])
+    if isinstance(bound, list):
+        return {"": set(bound)}
+    return {language: {kind} for language, kind in bound.items()}
 
 
 def _argument_problems(
@@ -102,15 +116,16 @@ def _argument_problems(
         meant = type_meant(argument["type"], [*types, *elements])
         yield Problem((*at, "type"), f'is "{argument["type"]}", which is no type{meant}')
         return
-    if Language.TRITON in languages and _triton_type(argument["type"], types) == _COMPLEX:
+    by_language = _bound_types(argument["type"], types)
+    in_triton = by_language.get("", set()) | by_language.get(Language.TRITON.value, set())
+    if Language.TRITON in languages and _COMPLEX in in_triton:
         message = f'is "{_COMPLEX}", which Triton lacks: use float32 with a last extent of 2'
         yield Problem((*at, "type"), message)
     if "shape" not in argument:
         for key in ("role", "memory"):
             if key in argument:
                 yield Problem((*at, key), "is for arrays: add a `shape`, or remove it")
-        bound = set(types.get(argument["type"], {}).values()) or {argument["type"]}
-        kinds = [ElementType.named(kind) for kind in sorted(bound)]
+        kinds = [ElementType.named(kind) for kind in sorted(set().union(*by_language.values()))]
         for kind in kinds:
             if kind.header:  # C++ has no such built-in type
                 message = f"makes a {kind.word} scalar: use float32, or an array"
@@ -134,15 +149,27 @@ def _argument_problems(
 
 
 def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    types = data["signature"].get("types", {})
-    used = {argument["type"] for argument in data["signature"]["arguments"]}
+    signature = data["signature"]
+    types = signature.get("types", {})
+    used = {argument["type"] for argument in signature["arguments"]}
+    names = {signature["entry"], *(argument["name"] for argument in signature["arguments"])}
+    variables = [name for name, bound in types.items() if isinstance(bound, list)]
     for name, bound in types.items():
         at: KeyPath = ("signature", "types", name)
+        if name in variables:
+            why = reserved(name, set(map(Language, used_languages(data))))
+            if why:
+                yield Problem(at, f'is "{name}", {why}')
+            elif name in names:
+                yield Problem(at, "is the name of the entry or an argument: choose another")
+            if name != variables[0]:
+                message = f"is a second list: cases choose the type `{variables[0]}` alone"
+                yield Problem(at, f"{message}; bind it by language")
         if name in {kind.word for kind in ElementType}:
             yield Problem(at, "is the name of an element type: choose another")
         elif name not in used:
             yield Problem(at, "is the type of no argument: use it, or remove it")
-        for language in sorted(used_languages(data) - set(bound)):
+        for language in sorted(used_languages(data) - set(bound)) if name not in variables else ():
             yield Problem((*at, language), "is missing: a kernel has a file in this language")
 
 
@@ -152,11 +179,12 @@ def file_names(value: str | list[str]) -> tuple[str, ...]:
 
 
 def _kernel_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    kernels, names = data["kernels"], set[str]()
+    kernels, names, first = data["kernels"], set[str](), data["signature"]["entry"]
     if all(kernel.get("bonus") for kernel in kernels):
         yield Problem(("kernels", 0, "bonus"), "is set for every kernel: one must be no bonus")
-    # By lower-case path: some file systems ignore case.
+    # By lower-case path: some file systems ignore case. Kernels of several entries share files.
     owners = {name.lower(): "given" for name in data.get("given", ())}
+    shared: dict[str, set[str]] = {}
     for index, kernel in enumerate(kernels):
         name = kernel["name"]
         if name in names:
@@ -175,13 +203,15 @@ def _kernel_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             files = file_names(named)
             for position, file in enumerate(files):
                 at = key if isinstance(named, str) else (*key, position)
-                if file.lower() in owners:
+                entry, others = kernel.get("entry", first), shared.setdefault(file, set())
+                if file.lower() in owners and (not others or entry in others):
                     yield Problem(
                         at,
                         f'is "{file}", which is also the file of `{owners[file.lower()]}` (some '
                         "file systems ignore case)",
                     )
-                owners[file.lower()] = name
+                owners.setdefault(file.lower(), name)
+                others.add(entry)
                 if Path(file).parent != Path(files[0]).parent:
                     yield Problem(at, f'is "{file}", which is not beside {files[0]}: move it there')
                 yield from _header_problems(file, data, at)
@@ -195,7 +225,8 @@ def _kernel_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 def _header_problems(file: str, data: Mapping[str, Any], at: KeyPath) -> Iterator[Problem]:
     """Yield why a header cannot have this name: the compiler would find it in place of another."""
     name = Path(file).name
-    if name == f"{data['signature']['entry']}.h":
+    entries = [data["signature"]["entry"], *(one["entry"] for one in data.get("entries", ()))]
+    if name in [f"{entry}.h" for entry in entries]:
         yield Problem(at, f'is "{file}", the header that is generated: choose another name')
     elif name.endswith((".h", ".cuh")) and name.startswith(("cuda", "grader", "std")):
         yield Problem(at, f'is "{file}", which could hide a header of CUDA: choose another name')
@@ -220,6 +251,9 @@ def _program_problems(data: Mapping[str, Any], signature: Signature) -> Iterator
     if "program" not in data:
         return
     kernels = data["kernels"]
+    if signature.variable:
+        message = f"needs a function of one type, not a template of `{signature.variable}`"
+        yield Problem(("program",), f"{message}: remove it, or bind that type by language")
     if not any(Language.CUDA in kernel["files"] for kernel in kernels):
         yield Problem(
             ("program",), "needs a kernel with a file in CUDA C++: add one, or remove the table"
@@ -241,8 +275,11 @@ def _program_problems(data: Mapping[str, Any], signature: Signature) -> Iterator
             )
 
 
-def _oracle_problems(oracle: Path) -> Iterator[Problem]:
-    """Check the oracle without running it, because `grade list` must not import torch."""
+def _oracle_problems(oracle: Path, suffixes: Sequence[str]) -> Iterator[Problem]:
+    """Check the oracle without running it, because `grade list` must not import torch.
+
+    It has functions for each entry, whose names end in a suffix.
+    """
     try:
         tree = ast.parse(oracle.read_bytes())
     except FileNotFoundError:
@@ -255,9 +292,11 @@ def _oracle_problems(oracle: Path) -> Iterator[Problem]:
         yield Problem((), f"cannot be read: {error}", oracle)
         return
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    others = set(functions) - set(ORACLE_FUNCTIONS) - set(ORACLE_HOOKS)
-    hooks = {name: ORACLE_HOOKS[name] for name in sorted(set(functions) & set(ORACLE_HOOKS))}
-    for name, arguments in {**ORACLE_FUNCTIONS, **hooks}.items():
+    needed = {f"{name}{end}": has for end in suffixes for name, has in ORACLE_FUNCTIONS.items()}
+    hooks = {f"{name}{end}": has for end in suffixes for name, has in ORACLE_HOOKS.items()}
+    others = set(functions) - set(needed) - set(hooks)
+    hooks = {name: hooks[name] for name in sorted(set(functions) & set(hooks))}
+    for name, arguments in {**needed, **hooks}.items():
         wanted = f"def {name}({', '.join(arguments)})"
         if name not in functions:
             yield Problem((), f"lacks `{wanted}`{did_you_mean(name, others)}", oracle)

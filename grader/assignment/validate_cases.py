@@ -12,7 +12,7 @@ from typing import Any
 
 from grader.assignment.cases import Range, case_sizes
 from grader.assignment.launch import Launch, limit_problems
-from grader.assignment.problem import Problem, named
+from grader.assignment.problem import Problem, choices, named
 from grader.assignment.signature import ElementType, Signature
 from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
@@ -48,6 +48,7 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
         lists = list(_list_problems(case, at))
         yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
         yield from _launch_problems(case, signature, at, triton=Language.TRITON in used)
+        yield from _dtype_problems(case, signature, (*at, "dtypes"))
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
 
@@ -62,6 +63,18 @@ def _launch_problems(
     defaults = {a.name: a.default for a in signature.scalars if a.default is not None}
     for sizes in _corners(case["sizes"]):
         yield from limit_problems(launch, {**defaults, **sizes}, triton=triton, at=at)
+
+
+def _dtype_problems(case: Table, signature: Signature, at: KeyPath) -> Iterator[Problem]:
+    known = [kind.word for kind in signature.dtypes]
+    if "dtypes" in case and not known:
+        message = "needs a type with a list in [signature], such as"
+        yield Problem(at, f'{message} types = {{ T = ["float32", "float16"] }}: add it')
+        return
+    for position, word in enumerate(case.get("dtypes", ())):
+        if word not in known:
+            message = f'is "{word}", which is not in the list of `{signature.variable}`'
+            yield Problem((*at, position), f"{message}{choices(word, known)}")
 
 
 def _weight_problems(cases: list[Table]) -> Iterator[Problem]:

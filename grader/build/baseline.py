@@ -27,11 +27,12 @@ def build_baseline(assignment: Assignment, device: Device, scratch: Path) -> Bui
         f'"{a.name}": {a.name}' for a in signature.arguments if not a.is_array or a.role.read
     )
     results = ", ".join(f'"{a.name}": {a.name}' for a in signature.outputs)
+    baseline = f"baseline{assignment.oracle_suffix}"
     names = ", ".join(a.name for a in signature.arguments)
-    path = scratch / f"{_ENTRY}_{assignment.name}.py"
+    path = scratch / f"{_ENTRY}_{assignment.name}{assignment.oracle_suffix}.py"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
-        f"{oracle}\n\ndef {_ENTRY}({names}):\n    baseline({{{inputs}}}, {{{results}}})\n",
+        f"{oracle}\n\ndef {_ENTRY}({names}):\n    {baseline}({{{inputs}}}, {{{results}}})\n",
         encoding="utf-8",
     )
     return Built(

@@ -84,16 +84,18 @@ def compile_file(
     header: tuple[str, str],
     wall_s: float,
     headers: Mapping[str, str] | None = None,
+    others: Mapping[str, str] | None = None,
 ) -> Compiled:
     """Compile `text` as the file that `trampoline` includes; `header` is (name, text).
 
-    `headers` are the student's own and given files that the file includes.
+    `headers` are the student's own and given files that the file includes, `others` the headers of
+    the assignment's other entries.
 
     A failed compilation is a value. Raises GraderError only if the compiler cannot be started.
     """
     source = f"{_TRAMPOLINE}{compiler.suffix}"
     own = dict(headers or {})
-    sources = {source: trampoline, header[0]: header[1], **own, file: text}
+    sources = {source: trampoline, header[0]: header[1], **(others or {}), **own, file: text}
     return compile_sources(compiler, sources, source, LIBRARY, files=(file, *own), wall_s=wall_s)
 
 

@@ -16,7 +16,7 @@ from grader.text.did_you_mean import did_you_mean
 # g++: mark<void (*)(float*)>  ·  nvcc: mark<R (*)(P...)> [with R=void, P=<float *>]
 _FOUND = (
     re.compile(
-        rf"{SIGNATURE_MARK}<(?P<returns>[^()<>]+?) ?\(\*\)\((?P<parameters>(?!P\.\.\.)[^()]*)\)"
+        rf"{SIGNATURE_MARK}\d?<(?P<returns>[^()<>]+?) ?\(\*\)\((?P<parameters>(?!P\.\.\.)[^()]*)\)"
     ),
     re.compile(r"\[with R ?= ?(?P<returns>[^,;]+), P ?= ?<(?P<parameters>.*)>\]"),
 )
@@ -32,6 +32,10 @@ _KERNEL = (
     r"__global__[^;{{}}()]{{0,500}}"
     r"(?:__launch_bounds__\s{{0,20}}\([^()]{{0,200}}\)[^;{{}}()]{{0,500}})?\b{entry}\s{{0,200}}\("
 )
+_TEMPLATE = (
+    r"\btemplate\s{{0,20}}<[^<>;{{}}()]{{0,200}}>[^;{{}}]{{0,500}}"
+    r"\b{entry}\s{{0,20}}(?:<[^;{{}}()]{{0,200}}>)?\s{{0,20}}\("
+)
 _MOST_DEFINITIONS = 10
 _KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "defined"}
 # g++ and nvcc: a name that is only declared in an inner scope, and a name with two definitions.
@@ -42,11 +46,24 @@ _AMBIGUOUS = re.compile(r"address of overloaded function|instance of overloaded 
 def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] | None:
     """Return (message, hint) if the entry is a kernel and must not be one, or the reverse.
 
-    Called before compiling, because the emulation compiles a kernel as a function.
+    Also if it must be a template and is none. Called before compiling, because the emulation
+    compiles a kernel as a function, and a template that lacks its definition links.
     """
     code = _without_comments(text)
     kernel = re.search(_KERNEL.format(entry=re.escape(signature.entry)), code)
     lines = _definitions(code, signature.entry)
+    template = re.search(_TEMPLATE.format(entry=re.escape(signature.entry)), code)
+    if signature.variable and not re.search(rf"\b{re.escape(signature.entry)}\b", code):
+        names = [name for name in _DEFINITION.findall(code) if name not in _KEYWORDS]
+        meant = did_you_mean(signature.entry, names)
+        return f"{file} defines no function `{signature.entry}`{meant}", _expected(signature)
+    if signature.variable and lines and template is None:
+        kinds = ", ".join(kind.c_name for kind in signature.dtypes)
+        return (
+            f"{file}:{lines[0]}: `{signature.entry}` is no template; it must be one, because it "
+            f"is called with {kinds}",
+            _expected(signature),
+        )
     if signature.launch:
         if kernel is not None or not lines:
             return None
@@ -84,7 +101,7 @@ def entry_problem(
     if _AMBIGUOUS.search(about_entry) and len(lines) > 1:
         also = ", ".join(map(str, lines[1:]))
         return f"{place}: `{entry}` is defined more than once, see line {also}", expected
-    if signature.launch and _AMBIGUOUS.search(about_entry):
+    if (signature.launch or signature.variable) and _AMBIGUOUS.search(about_entry):
         # The header declares another one with the expected parameters.
         return f"{place}: `{entry}` has a wrong parameter list", expected
     if _HIDDEN.search(about_entry) and lines:

@@ -342,6 +342,7 @@ def _compile(
         text=text,
         header=(f"{signature.entry}.h", signature.header()),
         headers=source.header_texts,
+        others=assignment.header_texts,
         wall_s=assignment.limits.build_s,
     )
     compiled = replace(compiled, evidence=_with_replaced(compiled.evidence, source))

@@ -7,6 +7,7 @@ lists, rather than garbage at run time.
 
 from __future__ import annotations
 
+from grader.assignment.launch import WORDS
 from grader.assignment.signature import Argument, Signature
 from grader.vocabulary import Language
 
@@ -42,22 +43,14 @@ template <class T> T grader_value(unsigned long long bits) {{
 template <class T> struct plain {{ using type = T; }};
 template <class T> struct plain<const T*> {{ using type = T*; }};
 
-template <class Found> struct {mark} {{
-  static_assert(sizeof(Found) == 0, "the entry is not a plain function");
-}};
-template <class R, class... P> struct {mark}<R (*)(P...)> {{
-  static_assert(
-      std::is_same<void(typename plain<P>::type...), void({plain_types})>::value,
-      "the entry has a wrong parameter list");
-}};
-
+{marks}
 }}  // namespace grader_trampoline
 
 #include "{file}"
 
 namespace grader_trampoline {{
 
-template struct {mark}<decltype(&::{entry})>;
+{checks}
 
 void grader_call_once(const unsigned long long* grader_bits) {{
 {call}
@@ -89,17 +82,32 @@ extern "C" __attribute__((visibility("default"))) int grader_call_again(
 """
 
 
+_MARK = """\
+template <class Found> struct {mark} {{
+  static_assert(sizeof(Found) == 0, "the entry is not a plain function");
+}};
+template <class R, class... P> struct {mark}<R (*)(P...)> {{
+  static_assert(
+      std::is_same<void(typename plain<P>::type...), void({plain_types})>::value,
+      "the entry has a wrong parameter list");
+}};
+"""
 # A kernel is launched; the emulation of a GPU has no <<< >>> outside of a student's file.
 _CALL = """\
   ::{entry}(
 {values});"""
+# With a type variable, the last number is the position of the case's type.
+_CHOICE = """\
+  switch (grader_bits[{at}]) {{
+{calls}
+  }}"""
 _LAUNCH = """\
   const unsigned long long* grader_launch = grader_bits + {count};
   const dim3 grader_grid(grader_launch[0], grader_launch[1], grader_launch[2]);
   const dim3 grader_block(grader_launch[3], grader_launch[4], grader_launch[5]);
 #ifdef GRADER_INLINE
   ::grader::Launch(grader_grid, grader_block, grader_launch[6]).grader_named(
-      "{entry}", [](auto&... grader_argument) {{ ::{entry}(grader_argument...); }})(
+      "{name}", [](auto&... grader_argument) {{ ::{entry}(grader_argument...); }})(
 #else
   ::{entry}<<<grader_grid, grader_block, grader_launch[6]>>>(
 #endif
@@ -108,18 +116,35 @@ _LAUNCH = """\
 
 def trampoline(signature: Signature, file: str) -> str:
     """Return the trampoline that includes `file` and calls the entry."""
-    values = ",\n".join(
-        f"      grader_trampoline::grader_value<{plain_type(signature, a)}>(grader_bits[{i}])"
-        for i, a in enumerate(signature.arguments)
-    )
-    call = _LAUNCH if signature.launch else _CALL
+    words = [kind.word for kind in signature.dtypes] or [""]
+    marks, checks, calls = [], [], []
+    for number, word in enumerate(words):
+        bound, mark = signature.bound(word), f"{SIGNATURE_MARK}{number or ''}"
+        entry = signature.entry
+        if word:
+            entry += f"<{signature.dtypes[number].c_name}>"
+        plain_types = [plain_type(bound, argument) for argument in signature.arguments]
+        values = ",\n".join(
+            f"      grader_trampoline::grader_value<{kind}>(grader_bits[{i}])"
+            for i, kind in enumerate(plain_types)
+        )
+        marks.append(_MARK.format(mark=mark, plain_types=", ".join(plain_types)))
+        checks.append(f"template struct {mark}<decltype(&::{entry})>;")
+        call = (_LAUNCH if signature.launch else _CALL).format(
+            entry=entry, name=signature.entry, values=values, count=len(signature.arguments)
+        )
+        calls.append(f"  case {number}: {{\n{call}\n    break;\n  }}" if word else call)
+    call = calls[0]
+    if signature.variable:
+        at = len(signature.arguments) + (WORDS if signature.launch else 0)
+        call = _CHOICE.format(at=at, calls="\n".join(calls))
     return _TEMPLATE.format(
         entry=signature.entry,
         file=file,
         includes=signature.c_includes,
-        mark=SIGNATURE_MARK,
-        plain_types=", ".join(plain_type(signature, a) for a in signature.arguments),
-        call=call.format(entry=signature.entry, values=values, count=len(signature.arguments)),
+        marks="".join(marks),
+        checks="\n".join(checks),
+        call=call,
     )
 
 

@@ -46,6 +46,12 @@ from grader.errors import ExitCode, UsageError
     help="Draw the hidden cases from this seed. Default: drawn once for the folder --out.",
 )
 @click.option(
+    "--latest",
+    is_flag=True,
+    help="Of several submissions of a student (NAME-1, NAME-2, or by Gradescope's metadata) grade "
+    "only the last.",
+)
+@click.option(
     "--cluster",
     metavar="local|ADDRESS|slurm",
     help="Grade on Dask workers of this machine, of a scheduler or of Slurm (docs/cluster.md).",
@@ -88,7 +94,8 @@ def batch(export_for: tuple[str, Path] | None, out: Path | None, **arguments: An
     from grader.commands.batch.run import batch as run
 
     if export_for is not None:
-        sys.exit(run_export(arguments["folder"], arguments["assignments"], export_for[1]))
+        folder, latest = arguments["folder"], arguments["latest"]
+        sys.exit(run_export(folder, arguments["assignments"], export_for[1], latest=latest))
     if out is None:
         raise UsageError("--out is missing: the folder for reports", tip="grade batch --help")
     try:

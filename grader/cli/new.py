@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from grader.assignment.catalogue import ASSIGNMENTS
+from grader.assignment.reader import read_course
 from grader.commands.scaffold.draft import EXAMPLE, make_draft, parse_argument
 from grader.commands.scaffold.files import course_folder, gaps, write_files
 from grader.errors import UsageError
@@ -23,7 +25,7 @@ _LANGUAGES = [str(word) for word in Language]
     "languages",
     multiple=True,
     type=click.Choice(_LANGUAGES),
-    help="A language of the assignment (repeatable). Default: both.",
+    help="A language of the assignment (repeatable). Default: the course's, or both.",
 )
 @click.option(
     "--argument",
@@ -32,6 +34,11 @@ _LANGUAGES = [str(word) for word in Language]
     metavar="ARGUMENT",
     help="An argument of the function, in order (repeatable): NAME:TYPE[EXTENTS]:ROLE for an "
     "array (in, out, inout), NAME:TYPE for a scalar.",
+)
+@click.option(
+    "--types",
+    metavar="NAME=TYPE,…",
+    help="A type that arguments name and cases choose, such as T=float32,float16 for x:T[n]:in.",
 )
 @click.option(
     "--kernel",
@@ -48,6 +55,7 @@ def new(
     title: str | None,
     languages: tuple[str, ...],
     arguments: tuple[str, ...],
+    types: str | None,
     kernel: bool,
     course: Path | None,
 ) -> None:
@@ -60,12 +68,14 @@ def new(
 
     Nothing is overwritten. The parts to fill in are listed at the end.
     """
+    folder = course or course_folder(Path.cwd())
+    shared = read_course(folder / ASSIGNMENTS)
+    languages = languages or tuple(shared.languages)
     if not arguments:
         make_draft(name, title, languages, EXAMPLE.replace("--argument ", "").split())
-        title, languages, arguments = _ask(name, title, languages)
-    draft = make_draft(name, title, languages, arguments, kernel=kernel)
-    folder = course or course_folder(Path.cwd())
-    files = write_files(draft, folder)
+        title, languages, arguments = _ask(name, title, languages, types)
+    draft = make_draft(name, title, languages, arguments, types=types, kernel=kernel)
+    files = write_files(draft, folder, shared.handout)
     click.echo(f"made in {folder}:")
     for file in files:
         click.echo(f"  {file}")
@@ -81,7 +91,7 @@ def new(
 
 
 def _ask(
-    name: str, title: str | None, languages: tuple[str, ...]
+    name: str, title: str | None, languages: tuple[str, ...], types: str | None
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Ask for the values that no option gives."""
     try:
@@ -98,9 +108,10 @@ def _ask(
             "  input:float32[rows, cols]:in   output:float32[rows]:out   rows:int32"
         )
         arguments: list[str] = []
+        known = [types.partition("=")[0].strip()] if types else []
         while text := click.prompt("Argument", default="", show_default=False):
             try:
-                parse_argument(text)
+                parse_argument(text, known)
             except UsageError as error:
                 click.echo(f"  {error.message}; {error.tip or ''}")
             else:

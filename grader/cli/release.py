@@ -56,6 +56,7 @@ def release(
     grade release gradescope silu --output silu.zip      upload it as the autograder
     grade release gradescope --all --output-dir zips     an archive of each assignment
     grade release prairielearn silu --output silu.zip    folders of a course
+    grade release prairielearn --output course.zip       the same with all assignments
     grade release autolab silu --output silu.tar         a lab's autograder
     grade release github silu --output silu.zip          a template for GitHub Classroom
 

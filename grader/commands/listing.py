@@ -52,7 +52,7 @@ def list_one(assignment: Assignment, console: Console) -> None:
     header = ("kernel", "points", *checks)
     page.table(header, [_row(kernel, checks) for kernel in assignment.parts], indent=0)
     page.blank()
-    cases = _cases(assignment)
+    cases = [case for one in assignment.of_entries for case in _cases(one)]
     checked = sum(case.memory for case in cases)
     page.sentence(
         f"{len(cases)} cases, {checked} of them for the memory check: "

@@ -46,7 +46,7 @@ class Builds:
         for key, file in needed.items():
             self._builds[key] = self._pool.submit(
                 build,
-                self._assignment,
+                self._assignment.of(file.kernel),
                 file.source,
                 file.language,
                 self._device,
@@ -80,7 +80,7 @@ class Builds:
         """Return the checked host build of a file; start it if it has not been started."""
         if file.key not in self._checked:
             self._checked[file.key] = self._pool.submit(
-                build_checked, self._assignment, file.source
+                build_checked, self._assignment.of(file.kernel), file.source
             )
         return self._checked[file.key]
 

@@ -54,13 +54,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """The oracle and the GPU, opened once for all checks that run code.
+    """The GPU, opened once for all checks that run code.
 
     `driver` is None on the CPU. `shares` is true if judge and worker can share device memory, which
     always holds on the CPU.
     """
 
-    oracle: Oracle
     driver: Driver | None
     shares: bool
 
@@ -123,6 +122,7 @@ class GradingContext:
         self.started_server = server
         self._lent = server is not None
         self._judge: Judge | None = None
+        self._oracles: dict[str, Oracle] = {}
         self._opening = threading.Lock()
 
     def start(self) -> None:
@@ -164,7 +164,7 @@ class GradingContext:
 
     @property
     def judge(self) -> Judge:
-        """The oracle and the GPU, opened once; the calling thread may use both from now on."""
+        """The GPU, opened once; the calling thread may use it from now on."""
         with self._opening:
             if self._judge is None:
                 self._judge = self._open_judge()
@@ -172,23 +172,30 @@ class GradingContext:
             self._judge.driver.enter_thread()
         return self._judge
 
-    def _open_judge(self) -> Judge:
+    def oracle(self, assignment: Assignment) -> Oracle:
+        """Return the oracle for an entry of the assignment, loaded once."""
         from grader.judge.oracle import Oracle
 
-        oracle = Oracle(self.assignment)
+        with self._opening:
+            entry = assignment.signature.entry
+            if entry not in self._oracles:
+                self._oracles[entry] = Oracle(assignment)
+            return self._oracles[entry]
+
+    def _open_judge(self) -> Judge:
         if self.options.device is Device.CPU:
-            return Judge(oracle=oracle, driver=None, shares=True)
+            return Judge(driver=None, shares=True)
         from grader.judge.buffers import open_gpu
 
         driver, shares = open_gpu()
         if self.options.transport is not None:
             shares = self.options.transport == "shared"
-        return Judge(oracle=oracle, driver=driver, shares=shares)
+        return Judge(driver=driver, shares=shares)
 
-    def baseline(self) -> Built:
-        """Return torch's baseline, built like a submission, and start the server for it."""
+    def baseline(self, assignment: Assignment) -> Built:
+        """Return torch's baseline for an entry, built like a submission; start its server."""
         self.server()
-        return build_baseline(self.assignment, self.options.device, self._folder / "baseline")
+        return build_baseline(assignment, self.options.device, self._folder / "baseline")
 
     def environment(self) -> dict[str, str | int | float | None]:
         """Return the report's environment."""
@@ -225,7 +232,7 @@ class FileContext:
         self.state = state
         self.step: Step | None = None
         self.file = state.file
-        self.assignment = grading.assignment
+        self.assignment = grading.assignment.of(state.file.kernel)
         self.gpu = grading.options.gpu
         self.device = grading.options.device
         self.cores = grading.cores
@@ -257,7 +264,7 @@ class FileContext:
 
     def baseline(self) -> Built:
         """Return torch's baseline, built like a submission."""
-        return self._grading.baseline()
+        return self._grading.baseline(self.assignment)
 
     @functools.cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -272,8 +279,9 @@ class FileContext:
 
     @property
     def oracle(self) -> Oracle:
-        """The assignment's oracle, loaded once; it opens the GPU, too."""
-        return self._grading.judge.oracle
+        """The oracle for the file's entry, loaded once; it opens the GPU, too."""
+        _ = self._grading.judge
+        return self._grading.oracle(self.assignment)
 
     def data(self, case: Case) -> CaseData:
         """Return inputs and expected values of a case."""

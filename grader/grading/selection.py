@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 from grader.assignment import catalogue
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import PROGRAM_NAME, Assignment
-from grader.assignment.reader import read_assignment
+from grader.assignment.reader import read_assignment, read_course
 from grader.errors import ToolError, UsageError
 from grader.gpu import nvml
 from grader.gpu.nvml import Gpu
-from grader.gpu.target import course_target
+from grader.gpu.target import course_target, use_target
 from grader.submission.reader import Submission, read_file, read_submission
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
@@ -38,7 +38,8 @@ class Selected:
 def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
     """Return the named assignments, or all of the course if no name is given.
 
-    Raises UsageError if the current folder belongs to no course or a name is unknown.
+    The course's GPU is the target from now on. Raises UsageError if the current folder belongs to
+    no course or a name is unknown.
     """
     root = catalogue.assignment_root(Path.cwd())
     if root is None:
@@ -48,8 +49,12 @@ def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
             tip="go to the course's folder (cd), the one that you unpacked, or set "
             f"{catalogue.ASSIGNMENTS_VARIABLE} to its {catalogue.ASSIGNMENTS}/",
         )
+    use_target(read_course(root).target)
     folders = [catalogue.assignment_folder(name, root) for name in dict.fromkeys(names)]
-    return [read_assignment(folder) for folder in folders or catalogue.find_assignments(root)]
+    folders = folders or list(catalogue.find_assignments(root))
+    if not folders:
+        raise UsageError(f"there is no assignment in {root}", tip="make one: grade new NAME")
+    return [read_assignment(folder) for folder in folders]
 
 
 def selected(
@@ -181,13 +186,14 @@ def _only(
     # A file of another name is the kernel that the options leave.
     kernels = [one for one in fitting if one[1] != PROGRAM_NAME]
     left = next((some for some in (beside, named, kernels) if some), [])
-    if len(left) != 1:
+    # Several entries in one file are kernels of one assignment.
+    if len({(one[0].name, one[2]) for one in left}) != 1 or (left is kernels and len(left) > 1):
         raise _unclear(file, assignments, [one[0].name for one in named])
-    [(assignment, kernel, path)] = left
+    assignment, _, path = left[0]
     return Selected(
         assignment=assignment,
         submission=read_file(file, path, assignment),
-        kernels=frozenset({kernel}),
+        kernels=frozenset(one[1] for one in left),
         languages=frozenset({language}),
         paths={path: str(file)},
     )

@@ -16,10 +16,14 @@ def call_arguments(
     language: Language,
     sizes: Mapping[str, int | float],
     launch: Launch | None = None,
+    *,
+    dtype: str = "",
 ) -> bytes:
     """Return the payload of CALL for a case's sizes; arrays take the slots in their order.
 
     If the entry is a kernel, the numbers of the case's launch follow, or those of the signature's.
+    In CUDA C++ the position of the type `dtype` follows, if cases choose one; without it 0, the
+    first.
     """
     slots = {argument.name: slot for slot, argument in enumerate(signature.arrays)}
     kinds = [(a, signature.element_type(a, language)) for a in signature.arguments]
@@ -28,7 +32,10 @@ def call_arguments(
     ]
     launched = launch or signature.launch
     numbers = launched.numbers(_all_sizes(signature, sizes)) if launched else ()
-    words = (wire.ARGUMENT.pack(wire.INTEGER, number) for number in numbers)
+    words = [wire.ARGUMENT.pack(wire.INTEGER, number) for number in numbers]
+    if signature.variable and language is Language.CUDA:
+        known = [kind.word for kind in signature.dtypes]
+        words.append(wire.ARGUMENT.pack(wire.INTEGER, known.index(dtype) if dtype else 0))
     return pack_arguments(kinds, values) + b"".join(words)
 
 

@@ -28,7 +28,7 @@ def stored_data(oracle: Oracle, assignment_hash: str, case: Case, language: Lang
     `assignment_hash` identifies the oracle's file. Data that was not used for longest is forgotten.
     """
     of_case = (case.name, case.values, case.seed, *sorted(case.sizes.items()))
-    key = (assignment_hash, oracle.types(language), of_case)
+    key = (assignment_hash, oracle.types(case, language), of_case)
     # A second thread that needs the same case waits for it.
     with _lock:
         data = _stored.pop(key, None) or oracle.data(case, language)

@@ -19,6 +19,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
+from grader.errors import GraderError
 from grader.judge.compare import Comparison, accepts, accepts_all, has_arithmetic, parts
 from grader.judge.oracle import CaseData, Oracle
 
@@ -66,7 +67,10 @@ def explain(
 
     def outcome(changed: Mapping[str, Any]) -> torch.Tensor:
         arguments = {**oracle.arguments(case, data.inputs), **changed}
-        return parts(oracle.expected(case, arguments)[comparison.output])
+        try:
+            return parts(oracle.expected(case, arguments)[comparison.output])
+        except GraderError:  # `inputs` makes no such values, such as an index beyond a table
+            return torch.full_like(parts(comparison.expected), torch.nan, dtype=torch.float64)
 
     inputs = {name: value for name, value in data.inputs.items() if has_arithmetic(value)}
     for sentence, changed in _hypotheses(signature, case, inputs, comparison):

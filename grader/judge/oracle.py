@@ -21,6 +21,7 @@ from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
 from grader.assignment.signature import Argument
 from grader.errors import GraderError
+from grader.judge.oracle_limits import BeyondLimitError, limited
 from grader.text.printable import one_line
 from grader.vocabulary import Language
 
@@ -49,20 +50,23 @@ class CaseData:
 
 
 class Oracle:
-    """An assignment's `oracle.py`, loaded."""
+    """An assignment's `oracle.py`, loaded, for its only entry or for one of several."""
 
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
+        self._suffix = assignment.oracle_suffix
         name = f"grader_oracle_{assignment.name}"
         spec = importlib.util.spec_from_file_location(name, assignment.oracle)
         assert spec is not None and spec.loader is not None
         self._module = importlib.util.module_from_spec(spec)
         self._guarded("loading it", spec.loader.exec_module, self._module)
 
-    def types(self, language: Language) -> tuple[str, ...]:
-        """Return the element types of all arrays in a language: equal types mean equal data."""
-        signature = self._assignment.signature
-        return tuple(signature.element_type(a, language).word for a in signature.arrays)
+    def types(self, case: Case, language: Language) -> tuple[str, ...]:
+        """Return the entry, and the types of a case's arrays: if equal, the data is equal."""
+        signature = self._assignment.signature_of(case)
+        return signature.entry, *(
+            signature.element_type(a, language).word for a in signature.arrays
+        )
 
     def data(self, case: Case, language: Language) -> CaseData:
         """Return the inputs and expected values of `case`.
@@ -85,9 +89,7 @@ class Oracle:
         Raises GraderError if the oracle fails or breaks its contract.
         """
         with torch.device(generator.device):
-            made = self._guarded(
-                f"inputs({case.name})", self._module.inputs, case, self._dtype(language), generator
-            )
+            made = self._call("inputs", case, case, self._dtype(case, language), generator)
         return {
             argument.name: self._input(argument, made, case, language)
             for argument in self._assignment.signature.arrays
@@ -105,7 +107,7 @@ class Oracle:
 
     def expected(self, case: Case, arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
         """Return the expected values of the outputs; the oracle may change `arguments`."""
-        results = self._guarded(f"expected({case.name})", self._module.expected, arguments)
+        results = self._call("expected", case, arguments)
         return {
             argument.name: self._expected(argument, results, case)
             for argument in self._assignment.signature.outputs
@@ -114,21 +116,19 @@ class Oracle:
     @property
     def refreshes(self) -> bool:
         """True if the oracle has a `refresh` that changes inputs in place, for huge ones."""
-        return hasattr(self._module, "refresh")
+        return self._has("refresh")
 
     def refresh(
         self, case: Case, inputs: Mapping[str, torch.Tensor], generator: torch.Generator
     ) -> None:
         """Change the inputs in place."""
         with torch.device(generator.device):
-            self._guarded(
-                f"refresh({case.name})", self._module.refresh, self.given(case, inputs), generator
-            )
+            self._call("refresh", case, self.given(case, inputs), generator)
 
     @property
     def verifies(self) -> bool:
         """True if the oracle has a cheap `verify` for outputs that are expensive to compute."""
-        return hasattr(self._module, "verify")
+        return self._has("verify")
 
     def verify(
         self,
@@ -140,17 +140,17 @@ class Oracle:
         """Return the result of the oracle's `verify`; `generator` makes its random choices."""
         given = self.given(case, inputs)
         with torch.device(generator.device):
-            right = self._guarded(
-                f"verify({case.name})", self._module.verify, given, dict(outputs), generator
-            )
+            right = self._call("verify", case, given, dict(outputs), generator)
         if not isinstance(right, bool):
-            self._broken(f"verify() returned {type(right).__name__}, not True or False")
+            self._broken(
+                f"verify{self._suffix}() returned {type(right).__name__}, not True or False"
+            )
         return right
 
     @property
     def accepts(self) -> bool:
         """True if the oracle has an `accept`, which decides in the place of the tolerance."""
-        return hasattr(self._module, "accept")
+        return self._has("accept")
 
     def refusal(
         self, case: Case, inputs: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
@@ -162,16 +162,16 @@ class Oracle:
         copies = {name: value.clone() for name, value in outputs.items()}
         arguments = self.arguments(case, inputs)
         with torch.device(next(iter(copies.values())).device):
-            answer = self._guarded(f"accept({case.name})", self._module.accept, arguments, copies)
+            answer = self._call("accept", case, arguments, copies)
         if isinstance(answer, bool):
             return "" if answer else NOT_ACCEPTED
         sentence = one_line(answer)[:_MOST_SENTENCE] if isinstance(answer, str) else ""
         if not sentence:
             what = "an empty text" if isinstance(answer, str) else type(answer).__name__
-            code = getattr(self._module.accept, "__code__", None)
+            code = getattr(self._function("accept"), "__code__", None)
             self._broken(
-                f"accept({case.name}) returned {what}, not True, False or a sentence about what is "
-                "wrong",
+                f"accept{self._suffix}({case.name}) returned {what}, not True, False or a sentence "
+                "about what is wrong",
                 line=getattr(code, "co_firstlineno", None),
             )
         return sentence
@@ -180,26 +180,30 @@ class Oracle:
         self, case: Case, arguments: dict[str, Any], outputs: dict[str, torch.Tensor]
     ) -> None:
         """Run the oracle's baseline, which writes into `outputs`; they are not cleared before."""
-        self._guarded(f"baseline({case.name})", self._module.baseline, arguments, outputs)
+        self._call("baseline", case, arguments, outputs)
 
     def with_expected(self, function: Callable[[dict[str, Any]], Any]) -> Oracle:
         """Return a copy of this oracle with another `expected`, for proofs about its checks."""
         other = copy.copy(self)
         other._module = types.ModuleType(self._module.__name__)
-        vars(other._module).update(vars(self._module), expected=function)
+        changed = {f"expected{self._suffix}": function}
+        vars(other._module).update({**vars(self._module), **changed})
         return other
 
-    def _dtype(self, language: Language) -> torch.dtype:
-        """Return the type the oracle is asked for: that of the first array."""
+    def _dtype(self, case: Case, language: Language) -> torch.dtype:
+        """Return the type the oracle is asked for: the case's choice, else the first array's."""
+        if case.dtype:
+            return _torch_type(case.dtype)
         signature = self._assignment.signature
         return _torch_type(signature.element_type(signature.arrays[0], language).word)
 
     def _input(self, argument: Argument, made: Any, case: Case, language: Language) -> torch.Tensor:
-        signature = self._assignment.signature
+        signature = self._assignment.signature_of(case)
         dtype = _torch_type(signature.element_type(argument, language).word)
         value = self._array("inputs", argument, made, case)
         if value.dtype != dtype:
-            self._broken(f"inputs() returned `{argument.name}` as {value.dtype}, not {dtype}")
+            what = f"inputs{self._suffix}() returned `{argument.name}` as {value.dtype}"
+            self._broken(f"{what}, not {dtype}")
         return value
 
     def _expected(self, argument: Argument, made: Any, case: Case) -> torch.Tensor:
@@ -207,23 +211,27 @@ class Oracle:
         if value.dtype.is_floating_point or value.dtype.is_complex:
             wide = torch.complex128 if value.dtype.is_complex else torch.float64
             if value.dtype != wide:
-                self._broken(f"expected() returned `{argument.name}` as {value.dtype}, not {wide}")
+                what = f"expected{self._suffix}() returned `{argument.name}` as {value.dtype}"
+                self._broken(f"{what}, not {wide}")
             return value
         return value.to(torch.int64)
 
     def _array(self, function: str, argument: Argument, made: Any, case: Case) -> torch.Tensor:
         if not isinstance(made, Mapping) or argument.name not in made:
-            self._broken(f"{function}() returned no `{argument.name}`: return a dict with it")
+            self._broken(
+                f"{function}{self._suffix}() returned no `{argument.name}`: return a dict with it"
+            )
         value = made[argument.name]
         if type(value) is not torch.Tensor:
             self._broken(
-                f"{function}() returned `{argument.name}` as {type(value).__name__}, not a tensor"
+                f"{function}{self._suffix}() returned `{argument.name}` as "
+                f"{type(value).__name__}, not a tensor"
             )
         shape = self._assignment.signature.shape(argument, case.sizes)
         if tuple(value.shape) != shape:
             self._broken(
-                f"{function}() returned `{argument.name}` with shape {tuple(value.shape)}, not "
-                f"{shape}, for {case.name}"
+                f"{function}{self._suffix}() returned `{argument.name}` with shape "
+                f"{tuple(value.shape)}, not {shape}, for {case.name}"
             )
         # A contiguous copy: a view such as one column of a matrix would keep its stride.
         return value.detach().clone(memory_format=torch.contiguous_format)
@@ -232,15 +240,29 @@ class Oracle:
         place = f"{self._assignment.oracle}:{line}" if line else self._assignment.oracle
         raise GraderError(f"{place}: {what}")
 
+    def _function(self, name: str) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(self._module, f"{name}{self._suffix}")
+        return function
+
+    def _has(self, name: str) -> bool:
+        return hasattr(self._module, f"{name}{self._suffix}")
+
+    def _call(self, name: str, case: Case, *arguments: Any) -> Any:
+        what = f"{name}{self._suffix}({case.name})"
+        return self._guarded(what, self._function(name), *arguments)
+
     def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        file, problems = str(self._assignment.oracle), list[str]()
         try:
-            return function(*arguments)
-        except (Exception, SystemExit) as error:
-            file = str(self._assignment.oracle)
+            with limited(self._assignment.limits, file, what, problems):
+                return function(*arguments)
+        except (Exception, SystemExit, BeyondLimitError) as error:
             lines = [
                 f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file
             ]
             place = f"{file}:{lines[-1]}" if lines else file
+            if problems:
+                raise GraderError(f"{place}: {what} {problems[0]}") from None
             raise GraderError(f"{place}: {what} raised {type(error).__name__}: {error}") from error
 
 

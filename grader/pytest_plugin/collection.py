@@ -177,7 +177,7 @@ class FileNode(pytest.Collector):
         return check == CheckName.RULES and not self._kernel.rules.torch_allowed
 
     def _cases(self) -> Iterator[pytest.Item]:
-        assignment = self._one.assignment
+        assignment = self._one.assignment.of(self._kernel)
         drawn = assignment.draw_cases(self._device, self._language, public_seed=0, secret_seed=0)
         for case in drawn:
             if case.visibility is Visibility.VISIBLE:

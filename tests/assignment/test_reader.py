@@ -16,7 +16,8 @@ from paths import REPOSITORY
 from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.catalogue import find_assignments
 from grader.assignment.counter_bounds import CountBound, CounterBounds
-from grader.assignment.reader import read_assignment
+from grader.assignment.model import Course
+from grader.assignment.reader import read_assignment, read_course
 from grader.assignment.tolerance import Tolerance
 from grader.commands.release.visible import visible_spec
 from grader.errors import SpecError
@@ -288,6 +289,27 @@ def test_later_tables_of_a_tolerance_replace_earlier_ones(folder: Path) -> None:
     assert found(Language.TRITON) == [Tolerance(exact=True), Tolerance(atol=1e-2, rtol=1e-3)]
 
 
+def test_a_case_runs_in_each_type_of_the_list_and_has_its_tolerance(folder: Path) -> None:
+    text = GOOD.replace(
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nreal = ["float32", "float16"]\n',
+    ).replace("triton = { rtol = 1e-3 }", "float16 = { rtol = 2e-3, triton = { rtol = 3e-3 } }")
+    write(folder, text.replace("count = 3\n", 'count = 3\ndtypes = ["float16"]\n'))
+    assignment = read_assignment(folder)
+    assert [case.name for case in assignment.cases[:4]] == [
+        "rows=1, cols=33, float32",
+        "rows=1, cols=33, float16",
+        "rows=7, cols=1, float32",
+        "rows=7, cols=1, float16",
+    ]
+    assert [case.dtype for case in assignment.cases[4:]] == ["float16"] * 3
+    single, half = (
+        [assignment.tolerance(case, language, "output").rtol for language in Language]
+        for case in assignment.cases[:2]
+    )
+    assert (single, half) == ([1e-5, 1e-5], [2e-3, 3e-3])
+
+
 def test_counts_have_bounds_at_either_end(folder: Path) -> None:
     table = (
         "counters = { sizes = { rows = 64, cols = 32 }, launches = 2, barriers = { min = 1 }, "
@@ -437,6 +459,17 @@ def test_what_the_course_shares_holds_where_a_spec_says_nothing(folder: Path) ->
     assert late.lose == 0.5
 
 
+def test_a_course_has_a_gpu_languages_and_a_handout(folder: Path) -> None:
+    write(folder, GOOD)
+    assert read_course(folder.parent) == Course()
+    text = 'target = "T4"\nlanguages = ["triton"]\nhandout = "page.md"\n'
+    (folder.parent / "course.toml").write_text(text, encoding="utf-8")
+    page = folder.parent / "page.md"
+    course = Course(target="T4", languages=(Language.TRITON,), handout=page)
+    assert read_course(folder.parent) == course
+    assert read_assignment(folder).late is None
+
+
 @pytest.mark.parametrize(
     ("text", "line", "phrase"),
     [
@@ -445,6 +478,9 @@ def test_what_the_course_shares_holds_where_a_spec_says_nothing(folder: Path) ->
         ("[limits]\ncall = 2\n", 2, "`limits.call` is no known key of this table"),
         ("name = 'x'\n", 1, "`name` is no known key of this table; known: `format`, `late`"),
         ("late = \n", 1, "is not TOML"),
+        ('\ntarget = "A1000"\n', 2, "did you mean `A100`?"),
+        ('languages = ["cudas"]\n', 1, "did you mean `cuda`?"),
+        ('handout = "../handout.md"\n', 1, "must be a file name of letters, digits and _ . -"),
     ],
 )
 def test_a_bad_course_file_is_reported_with_its_line(

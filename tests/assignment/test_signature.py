@@ -14,6 +14,7 @@ import torch
 
 from grader.assignment.expression import Expression
 from grader.assignment.signature import Argument, ElementType, Signature
+from grader.build.trampoline import trampoline
 from grader.emulation.cuda_cpp import INCLUDE_DIR, rewrite
 from grader.protocol import wire
 from grader.vocabulary import Language, Memory, Role
@@ -73,6 +74,30 @@ def test_type_name_is_bound_by_language() -> None:
     assert GEMM.element_type(a, Language.CUDA) is ElementType.FLOAT32
     assert GEMM.element_type(a, Language.TRITON) is ElementType.FLOAT16
     assert {GEMM.element_type(c, language) for language in Language} == {ElementType.FLOAT32}
+
+
+def test_a_type_of_cases_is_a_template_parameter_until_a_case_chooses() -> None:
+    real = Signature.of(
+        {
+            "entry": "scale",
+            "arguments": [
+                {"name": "x", "type": "T", "shape": ["n"], "role": "inout"},
+                {"name": "n", "type": "int32"},
+            ],
+            "types": {"T": ["float16", "float64"]},
+        }
+    )
+    assert real.c_declaration == "template <class T> void scale(T* x, int n)"
+    assert 'extern "C"' not in real.header()
+    assert "#include <cuda_fp16.h>" in real.header()
+    assert "//   T  __half or double, by case\n" in real.header()
+    x = real.arrays[0]
+    chosen = [real.bound(word).element_type(x, Language.CUDA).word for word in ("", "float64")]
+    assert chosen == ["float16", "float64"]
+    assert [kind.word for kind in real.element_types(x)] == ["float16", "float64"]
+    called = trampoline(real, "scale.cu")
+    assert "::scale<__half>(" in called
+    assert "::scale<double>(" in called
 
 
 def test_header_describes_every_argument() -> None:

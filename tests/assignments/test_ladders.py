@@ -50,7 +50,8 @@ def text_of(tree: str, assignment: Assignment, file: str) -> str:
 def entry(text: str, assignment: Assignment, language: Language) -> str:
     """Return the entry's declaration without comments and line breaks."""
     code = COMMENT[language].sub("", text)
-    start = {Language.CUDA: r'extern "C" void', Language.TRITON: "def"}[language]
+    linkage = r"template <class T> void" if assignment.signature.variable else r'extern "C" void'
+    start = {Language.CUDA: linkage, Language.TRITON: "def"}[language]
     name = assignment.signature.entry
     found = re.findall(rf"^{start} {name}\([^)]*\)", code, re.MULTILINE)
     assert len(found) == 1, f"{len(found)} definitions of {name}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
 
 from grader.build.elf import read_symbols
 from grader.build.libc_overrides import overridden_names
-from grader.checks.rules.inspection import _changed
+from grader.checks.rules.inspection import _changed, _right
 from grader.checks.rules.symbol_rules import broken_rules, suspicious_text
 from grader.grading import check_results
 from grader.report.model import CheckResult
@@ -179,3 +181,21 @@ def test_what_the_grader_failed_at_stays_unknown() -> None:
         [check(Verdict.GRADER_ERROR, None), check(Verdict.FORBIDDEN, 0.0)]
     )
     assert checks[0].score is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "accepted", "found"),
+    [
+        ([7.0], [3.0], True, 1),  # torch has computed the only element
+        ([7.0], [0.0], True, 0),  # cleared, for a kernel that adds; the sum is 0
+        ([7.0], [3.0], False, 0),  # filled with another number
+        ([3.0], [3.0], True, 0),  # not written
+    ],
+)
+def test_one_element_is_a_result_only_if_it_is_right(
+    before: list[float], after: list[float], accepted: bool, found: int
+) -> None:
+    compared = [SimpleNamespace(accepted=accepted)]
+    case_run: Any = SimpleNamespace(compare=lambda _: compared)
+    outputs = [{"sum": torch.tensor(values)} for values in (before, after)]
+    assert _right(cast(Any, case_run), *outputs) == found

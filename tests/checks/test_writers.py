@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from paths import REPOSITORY
 
+from grader.assignment.cases import Case, CaseTemplate
 from grader.assignment.reader import read_assignment
 from grader.checks.common.case_run import RunSetup
 from grader.checks.memory.writers import small_writers
@@ -28,7 +29,12 @@ CASES: dict[str, dict[str, Any]] = {
 def read(*records: dict[str, Any]) -> tuple[Writers, ...]:
     assignment = read_assignment(REPOSITORY / "assignments" / "transpose")
     setup = SimpleNamespace(assignment=assignment, built=SimpleNamespace(language=Language.CUDA))
-    return small_writers(records, cast(RunSetup, setup), CASES)
+    cases = {name: case_of(sizes) for name, sizes in CASES.items()}
+    return small_writers(records, cast(RunSetup, setup), cases)
+
+
+def case_of(sizes: dict[str, Any]) -> Case:
+    return CaseTemplate(sizes=sizes).draw(0)
 
 
 def record(text: str, **changes: Any) -> dict[str, Any]:

@@ -30,8 +30,10 @@ from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
 from grader.cli.release import TARGETS
 from grader.commands.release.targets import TARGETS as MADE
+from grader.commands.release.targets import entries_of
 from grader.commands.release.visible import visible_spec
 from grader.errors import GraderError, SpecError, UsageError
+from grader.grading.selection import chosen_assignments
 from grader.vocabulary import Visibility
 
 NAME = "silu"
@@ -694,6 +696,25 @@ def test_archives_for_prairielearn_do_not_overwrite_each_other(
         info = json.loads(own[f"questions/{name}/info.json"])
         entry = info["externalGradingOptions"]["entrypoint"].removeprefix("/grade/")
         assert f"grader ci {name} " in own[entry]
+
+
+def test_one_archive_for_prairielearn_has_several_assignments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    entries = {
+        names: {
+            entry.path: entry.data
+            for entry in entries_of("prairielearn", chosen_assignments(names), ROOT)
+        }
+        for names in (("silu",), ("gemm",), ("silu", "gemm"))
+    }
+    assert entries["silu", "gemm"] == entries["silu",] | entries["gemm",]
+    archive = tmp_path / "both.zip"
+    words = ["prairielearn", "silu", "gemm", "--output", str(archive)]
+    done = CliRunner().invoke(cli, ["release", *words])
+    assert done.exit_code == 0, done.output
+    assert contents(unpack(archive, tmp_path / "both")).keys() == entries["silu", "gemm"].keys()
 
 
 def test_an_archive_for_publication_shows_what_is_published(

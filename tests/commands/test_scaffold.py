@@ -12,11 +12,12 @@ from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
 from grader.commands.scaffold.draft import make_draft
 from grader.commands.scaffold.files import course_folder, gaps, write_files
+from grader.commands.verify import lints
 from grader.commands.verify.lints import benchmarks
 from grader.commands.verify.oracle_proofs import oracle_rows
 from grader.commands.verify.row import State
 from grader.commands.verify.run import verify
-from grader.errors import UsageError
+from grader.errors import SpecError, UsageError
 from grader.vocabulary import Device, Language
 
 ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
@@ -52,6 +53,9 @@ EVERYTHING = (
 )
 
 
+TYPED = ("x:T[n]:in", "y:T[n]:out", "n:int32")
+
+
 def options(arguments: tuple[str, ...]) -> list[str]:
     plain = [argument for argument in arguments if argument.startswith("--")]
     given = [argument for argument in arguments if not argument.startswith("--")]
@@ -73,6 +77,7 @@ def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         ("from_scalars", FROM_SCALARS, ("cuda",)),
         ("other_types", OTHER_TYPES, ("cuda", "triton")),
         ("bare", (*ADDITION, "--kernel"), ("triton",)),
+        ("typed", ("--types=T=float32,float16", *TYPED), ("cuda",)),
     ):
         words = [word for language in languages for word in ("--language", language)]
         result = run(tmp_path, name, *words, *options(arguments))
@@ -95,6 +100,23 @@ def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:
     solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
     assert "<<<" not in solved
     assert not (tmp_path / "reference" / "fresh" / "samples" / "accepted").exists()
+
+
+def test_arguments_may_have_a_type_that_cases_choose(tmp_path: Path) -> None:
+    words = ("--types", "T=float32,float16")
+    assert run(tmp_path, "fresh", *words, *options(TYPED)).exit_code == 0
+    assignment = read_assignment(tmp_path / "assignments" / "fresh")
+    assert {case.dtype for case in assignment.cases} == {"float32", "float16"}
+    solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
+    assert "template <class T> void fresh(const T* x, T* y, int n)" in solved
+    for types, phrase in (
+        ("T=float32,int8", "cannot compute in all of float32, int8"),
+        ("T=float31", "did you mean `float32`?"),
+        ("S=float32", "`T` is no type"),
+    ):
+        refused = run(tmp_path, "other", "--types", types, *options(TYPED))
+        assert isinstance(refused.exception, UsageError)
+        assert phrase in refused.exception.message
 
 
 def test_a_kernel_that_reads_no_array_is_proven_without_other_data(tmp_path: Path) -> None:
@@ -231,3 +253,25 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     result = run(tmp_path, "fresh", *options(ADDITION))
     assert "cannot write" in str(result.exception)
+
+
+def test_the_course_says_in_which_languages_and_with_which_handout(tmp_path: Path) -> None:
+    (tmp_path / "assignments").mkdir()
+    course = tmp_path / "assignments" / "course.toml"
+    course.write_text('languages = ["triton"]\nhandout = "page.md"\n', encoding="utf-8")
+    refused = run(tmp_path, "fresh", *options(ADDITION))
+    assert isinstance(refused.exception, SpecError)
+    assert refused.exception.message == f"{tmp_path}/assignments/page.md: does not exist"
+    page = "# {title} ({name})\n\n<!-- points: generated -->\n<!-- end -->\n"
+    (course.parent / "page.md").write_text(page, encoding="utf-8")
+    made = run(tmp_path, "fresh", "--title", "Add {up}", *options(ADDITION))
+    assert made.exit_code == 0, made.output
+    handout = (tmp_path / "assignments" / "fresh" / "README.md").read_text(encoding="utf-8")
+    assert handout.startswith("# Add {up} (fresh)\n")
+    assert "| correctness | memory |" in handout
+    assert not (tmp_path / "reference" / "fresh" / "fresh.cu").exists()
+    both = run(tmp_path, "other", "--language", "cuda", *options(ADDITION))
+    assert both.exit_code == 0, both.output
+    assignment = read_assignment(tmp_path / "assignments" / "other")
+    findings = [text for _, text in lints.languages(assignment, tmp_path)]
+    assert findings == ["other has no file in Triton"]

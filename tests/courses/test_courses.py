@@ -3,7 +3,7 @@
     square            a bare kernel                    mandelbrot   no input array
     grid_stride       launches of all sizes            attention    float16, drawn floats
     block_reduction   shared memory, bounds of counts  histogram    uint8, uint32, atomics, in place
-    relu              bfloat16, in place               pick         several types
+    relu              types by case, in place          pick         several types
 
 Each is a spec, an oracle, solved files in both languages, and samples as patches. `--update` makes
 the generated files.

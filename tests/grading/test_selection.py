@@ -126,3 +126,15 @@ def test_outside_a_course_it_says_where_to_go(
     with pytest.raises(UsageError, match="is in no course") as raised:
         chosen_assignments(("silu",))
     assert "GRADE_ASSIGNMENTS" in str(raised.value.tip)
+
+
+def test_an_empty_course_has_no_assignments_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "assignments"
+    root.mkdir()
+    (root / "course.toml").write_text("[limits]\ncall_s = 5\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for names in ((), ("silu",)):
+        with pytest.raises(UsageError, match=f"there is no assignment in {root}"):
+            chosen_assignments(names)

@@ -48,7 +48,7 @@ def test_languages_with_other_types_have_data_of_their_own() -> None:
     gemm = read_assignment(REPOSITORY / "assignments" / "gemm")
     oracle, (case, *_) = Oracle(gemm), small(gemm)
     found = [stored_data(oracle, "hash", case, language) for language in Language]
-    types = [oracle.types(language) for language in Language]
+    types = [oracle.types(case, language) for language in Language]
     assert (found[0] is found[1]) == (types[0] == types[1])
 
 

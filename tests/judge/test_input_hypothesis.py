@@ -166,3 +166,23 @@ def test_two_sizes_that_are_exchanged() -> None:
     sizes: dict[str, int | float] = {"rows": 12, "cols": 20}
     found = sentence("transpose", sizes, lambda x: x.reshape(20, 12).t().reshape(20, 12))
     assert found == "the result is that with `rows` and `cols` exchanged"
+
+
+def test_an_oracle_that_refuses_other_inputs_explains_nothing() -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    case = Case(name="", sizes={"n": 40}, values="random", visibility=Visibility.VISIBLE, seed=1)
+    oracle = Oracle(assignment)
+    data = oracle.data(case, Language.CUDA)
+
+    def refuses(inputs: dict[str, Values]) -> dict[str, Values]:
+        if not torch.equal(inputs["input"], data.inputs["input"]):
+            raise ValueError("no such input")
+        return {"output": data.expected["output"]}
+
+    tolerance = assignment.tolerance(case, Language.CUDA, "output")
+    actual = silu(2 * data.inputs["input"].double()).float()
+    comparison = compare("output", actual, data.expected["output"], tolerance)
+    known = explain(oracle, assignment.signature, case, data, comparison, tolerance)
+    assert known == "the result is that of `input` times 2"
+    strict = oracle.with_expected(refuses)
+    assert explain(strict, assignment.signature, case, data, comparison, tolerance) is None

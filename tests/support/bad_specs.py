@@ -101,7 +101,89 @@ class Bad:
         return self.line or GOOD.count("\n", 0, GOOD.index(self.old)) + 1 + self.below
 
 
+_ENTRY = """
+[[entries]]
+entry = "shift"
+arguments = [
+  { name = "x", type = "float32", shape = ["n"], role = "in" },
+  { name = "y", type = "float32", shape = ["n"], role = "out" },
+  { name = "n", type = "int32" },
+]
+
+[[kernels]]
+name = "v3_shift"
+title = "Shift"
+entry = "shift"
+files = { cuda = "v1.cu" }
+points = { correctness = 10 }
+
+[[cases]]
+entry = "shift"
+sizes = { n = [1, 33] }
+"""
+_LAST = 'visibility = "hidden"\ndevices = ["cpu"]\n'
+
+
+def _entry(fault: str, old: str, new: str, key: str, phrase: str, at: str = "") -> Bad:
+    """Return the fault of a second entry, which is behind the other tables, in the line of `at`."""
+    assert _ENTRY.count(old) == 1, old
+    line = GOOD.count("\n") + 1 + _ENTRY.count("\n", 0, _ENTRY.index(at or old))
+    return Bad(fault, _LAST, _LAST + _ENTRY.replace(old, new), key, phrase, line=line)
+
+
 BAD = [
+    # Several entries.
+    _entry(
+        "entry-twice",
+        'entry = "shift"\narguments',
+        'entry = "scale"\narguments',
+        "entries[0].entry",
+        "also another entry",
+    ),
+    _entry(
+        "entry-of-a-kernel-unknown",
+        'entry = "shift"\nfiles',
+        'entry = "shifts"\nfiles',
+        "kernels[2].entry",
+        "did you mean `shift`?",
+    ),
+    _entry(
+        "entry-of-a-case-unknown",
+        'entry = "shift"\nsizes',
+        'entry = "shit"\nsizes',
+        "cases[2].entry",
+        "did you mean `shift`?",
+    ),
+    _entry(
+        "entry-without-a-case",
+        '[[cases]]\nentry = "shift"\nsizes = { n = [1, 33] }',
+        "",
+        "entries[0].entry",
+        "no case names it",
+        at='entry = "shift"\narguments',
+    ),
+    _entry(
+        "size-of-another-entry",
+        "{ n = [1, 33] }",
+        "{ rows = [1, 33] }",
+        "cases[2].sizes.rows",
+        "no",
+    ),
+    _entry(
+        "output-of-no-array-of-an-entry",
+        'role = "out"',
+        'role = "in"',
+        "entries[0].arguments",
+        "has no output",
+        at="arguments",
+    ),
+    _entry(
+        "file-of-the-same-entry",
+        'entry = "shift"\nfiles',
+        "files",
+        "kernels[2].files.cuda",
+        "the file of `v1_simple`",
+    ),
     # Several files.
     Bad(
         "headers-in-a-list-of-another-folder",
@@ -580,11 +662,35 @@ BAD = [
         "is 2.5, but an array's extent must be an integer",
     ),
     Bad(
-        "type-name-with-a-capital",
+        "type-name-with-a-dot",
         "[signature.types.real]",
-        "[signature.types.Real]",
-        "signature.types.Real",
-        "must be small letters",
+        '[signature.types."re.al"]',
+        'signature.types."re.al"',
+        "must be letters, digits and _",
+    ),
+    Bad(
+        "type-is-one-word",
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nreal = "float16"\n',
+        "signature.types.real",
+        "must be a type by language",
+        below=1,
+    ),
+    Bad(
+        "types-of-cases-that-are-none",
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nreal = ["float32", "float61"]\n',
+        "signature.types.real[1]",
+        "did you mean `float64`?",
+        below=1,
+    ),
+    Bad(
+        "types-of-cases-twice",
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nreal = ["float32", "float32"]\n',
+        "signature.types.real",
+        "has an element twice",
+        below=1,
     ),
     # Rules beyond the schema: the signature.
     Bad("name-is-not-the-folder", 'name = "scale"', 'name = "scala"', "name", "the folder is"),
@@ -759,6 +865,62 @@ BAD = [
         '[signature.types.int8]\ncuda = "int32"\ntriton = "int32"\n[signature.types.real]',
         "signature.types.int8",
         "the name of an element type",
+    ),
+    Bad(
+        "two-lists-of-types",
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nreal = ["float32", "float16"]\nT = ["int8"]\n',
+        "signature.types.T",
+        "cases choose the type `real` alone",
+        below=2,
+    ),
+    Bad(
+        "list-of-types-has-an-arguments-name",
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nrows = ["int32"]\nreal = { cuda = "float32", triton = "float16" }\n',
+        "signature.types.rows",
+        "the name of the entry or an argument",
+        below=1,
+    ),
+    Bad(
+        "list-of-types-is-a-keyword",
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nclass = ["int32"]\nreal = { cuda = "float32", triton = "float16" }\n',
+        "signature.types.class",
+        "a keyword of Python",
+        below=1,
+    ),
+    Bad(
+        "scalar-of-a-half-type-in-a-list",
+        '"real", shape = ["rows", "cols"], role = "in" }',
+        '"real", shape = ["rows", "cols"], role = "in" },\n  { name = "s", type = "real" }',
+        "signature.arguments[1].type",
+        "makes a float16 scalar",
+        below=1,
+        also=(
+            '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+            '[signature.types]\nreal = ["float32", "float16"]\n',
+        ),
+    ),
+    Bad(
+        "dtypes-without-a-list-of-types",
+        "count = 3\n",
+        'count = 3\ndtypes = ["float16"]\n',
+        "cases[1].dtypes",
+        'types = { T = ["float32", "float16"] }',
+        below=1,
+    ),
+    Bad(
+        "dtypes-beside-the-list-of-types",
+        "count = 3\n",
+        'count = 3\ndtypes = ["float64"]\n',
+        "cases[1].dtypes[0]",
+        "not in the list of `real`; did you mean `float16`?",
+        below=0,
+        also=(
+            '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+            '[signature.types]\nreal = ["float32", "float16"]\n',
+        ),
     ),
     Bad(
         "type-is-unused",

@@ -84,7 +84,7 @@ def buffer_sets(setup: RunSetup, case: Case, sets: int = 1) -> Iterator[list[lis
     Raises GpuOutOfMemoryError if the GPU has too little memory for them or for the block,
     GraderError if the GPU fails otherwise.
     """
-    signature = setup.assignment.signature
+    signature = setup.assignment.signature_of(case)
     with gpu_errors(), ExitStack() as allocated:
         made: list[list[Buffer]] = []
         for _ in range(sets):
@@ -116,7 +116,7 @@ class CaseRun:
         self._setup = setup
         self._case = case
         self._data = data
-        self._signature = setup.assignment.signature
+        self._signature = setup.assignment.signature_of(case)
         self._language = setup.built.language
         self.tolerances = {
             name: setup.assignment.tolerance(case, self._language, name) for name in data.expected
@@ -175,7 +175,9 @@ class CaseRun:
     def arguments(self) -> bytes:
         """Return the payload of CALL."""
         case = self._case
-        return call_arguments(self._signature, self._language, case.sizes, case.launch)
+        return call_arguments(
+            self._signature, self._language, case.sizes, case.launch, dtype=case.dtype
+        )
 
     def compare(self, snapshots: Mapping[str, torch.Tensor]) -> list[Comparison]:
         """Compare each output with the oracle's values, or ask its `accept`."""

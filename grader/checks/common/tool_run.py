@@ -79,7 +79,7 @@ def run_under_tool(
 
 
 def _bytes(setup: RunSetup, case: Case) -> int:
-    signature = setup.assignment.signature
+    signature = setup.assignment.signature_of(case)
     return sum(signature.read_and_written_bytes(case.sizes, setup.built.language))
 
 

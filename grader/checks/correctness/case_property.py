@@ -10,10 +10,12 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from grader.assignment.signature import ElementType
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
 
 _TILES = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
+_TYPES = frozenset(kind.word for kind in ElementType)
 _LEAST = 2  # cases on either side: a single one has any property
 
 
@@ -41,14 +43,21 @@ def separating_property(cases: Sequence[CaseResult]) -> str:
 def _drawn_values(judged: Sequence[CaseResult], right: tuple[bool, ...]) -> str:
     """Return that only cases with special values are wrong, "" if it is not so."""
     kinds = {case.name.partition(f"{list(case.sizes)[-1]}=")[2] for case in judged if case.sizes}
-    words = {kind.partition(", ")[2].partition(" #")[0] for kind in kinds} - {""}
+    words = {word for kind in kinds for word in _words(kind.partition(", ")[2])} - {""}
     wrong = [case for case, good in zip(judged, right, strict=True) if not good]
     groups = {word: [case for case in judged if f", {word}" in case.name] for word in sorted(words)}
     broken = [word for word, cases in groups.items() if all(case in wrong for case in cases)]
     if wrong and all(any(case in groups[word] for word in broken) for case in wrong):
-        values = "" if any("=" in word for word in broken) else " values"  # a launch: grid=2, …
+        # A launch, grid=2, or a type explain themselves.
+        values = "" if any("=" in word or word in _TYPES for word in broken) else " values"
         return f"only the cases with {' or '.join(broken)}{values} are wrong"
     return ""
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return what a case's name says behind its sizes: type and values, or launch and values."""
+    first, _, rest = text.partition(" #")[0].partition(", ")
+    return (first, rest) if first in _TYPES else (text.partition(" #")[0],)
 
 
 def _properties(sizes: Sequence[dict[str, int | float]]) -> Iterator[_Property]:

@@ -482,7 +482,7 @@ class _CaseRun:
     def _as_with_other_inputs(self, wrong: Comparison) -> str | None:
         if self._oracle is None:
             return None
-        signature = self._setup.assignment.signature
+        signature = self._setup.assignment.signature_of(self._case)
         tolerance = self._case_run.tolerances[wrong.output]
         return input_hypothesis.explain(
             self._oracle, signature, self._case, self._data, wrong, tolerance

@@ -79,7 +79,9 @@ def counting_case(
     In Triton a case of multiples of 16 goes first: the compiler splits wide accesses of others.
     """
     if kernel.counters is not None:
-        return CaseTemplate(sizes=kernel.counters.sizes).draw(rng.getrandbits(62))
+        dtypes = [kind.word for kind in assignment.signature.dtypes]
+        template = CaseTemplate(sizes=kernel.counters.sizes, dtype=dtypes[0] if dtypes else "")
+        return template.draw(rng.getrandbits(62))
     if language is Language.TRITON:
         return small_case(assignment, language, public_seed, preferred=_is_even)
     return small_case(assignment, language, public_seed)
@@ -140,7 +142,7 @@ def judge_run(
         counted = read()
     except ValueError:
         return CheckOutcome(diagnosis=Diagnosis(Verdict.TAMPERED, messages.TAMPERED))
-    signature, language = setup.assignment.signature, setup.built.language
+    signature, language = setup.assignment.signature_of(case), setup.built.language
     least = signature.read_and_written_bytes(case.sizes, language)
     evidence = _evidence(tool, case, counted, sum(least), scoring)
     evidence = replace(evidence, operations=_operations(setup.assignment, case, language))
@@ -258,6 +260,6 @@ def _operations(assignment: Assignment, case: Case, language: Language) -> int |
     stated = next((one.flops for one in assignment.benchmarks if one.flops is not None), None)
     if stated is None:
         return None
-    signature = assignment.signature
+    signature = assignment.signature_of(case)
     size = signature.element_type(signature.arrays[0], language).size
     return int(stated.evaluate({**case.sizes, "size": size}))

@@ -150,10 +150,11 @@ def _run(replay: Replay, tool: Tool, name: str, folder: Path, wall_s: float) -> 
 
 def _outputs_right(folder: Path, setup: RunSetup, cases: Sequence[Prepared]) -> bool:
     """Compare the outputs that the replay has left, case after case."""
-    signature, language = setup.assignment.signature, setup.built.language
+    language = setup.built.language
     expected_bytes = sum(
         signature.array_bytes(array, case.sizes, language)
         for case, _ in cases
+        for signature in [setup.assignment.signature_of(case)]
         for array in signature.outputs
     )
     try:
@@ -164,7 +165,7 @@ def _outputs_right(folder: Path, setup: RunSetup, cases: Sequence[Prepared]) -> 
         return False
     whole, at = torch.frombuffer(bytearray(data or b"\0"), dtype=torch.uint8), 0
     for case, values in cases:
-        snapshots = {}
+        snapshots, signature = {}, setup.assignment.signature_of(case)
         for array in signature.outputs:
             end = at + signature.array_bytes(array, case.sizes, language)
             kind = getattr(torch, signature.element_type(array, language).word)

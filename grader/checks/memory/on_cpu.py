@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from grader.assignment.cases import Case
 from grader.checks.check import CheckOutcome
 from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
@@ -120,9 +121,9 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         findings, report = read_run(records, setup.built, text, wrong=outcome.wrong)
         # The picture shows a case's size.
         visible = [case for case, _ in cases if case.visibility is Visibility.VISIBLE]
-        sizes = {case.name: case.sizes for case in visible}
-        writers = small_writers(outcome.records, setup, sizes)
-        findings = tuple(_with_row_length(one, setup, sizes) for one in findings)
+        by_name = {case.name: case for case in visible}
+        writers = small_writers(outcome.records, setup, by_name)
+        findings = tuple(_with_row_length(one, setup, visible) for one in findings)
     except ValueError:
         result = replace(result, tampered=_TAMPERED)
     else:
@@ -136,23 +137,25 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
     return replace(result, wall_s=time.monotonic() - started_s)
 
 
-def _with_row_length(
-    found: Finding, setup: RunSetup, cases: Mapping[str, Mapping[str, Any]]
-) -> Finding:
+def _with_row_length(found: Finding, setup: RunSetup, cases: Sequence[Case]) -> Finding:
     """Say that rows are no multiple of a vector, if that is why an access is misaligned.
 
-    `cases` are the sizes of the visible cases: the one with an array of this length is meant.
+    `cases` are the visible ones: the one with an array of this length is meant.
     """
     signature = setup.assignment.signature
     array = next((one for one in signature.arrays if one.name == found.buffer), None)
     if found.kind != "misaligned" or array is None or len(array.shape or ()) != 2:
         return found
-    size = signature.element_type(array, setup.built.language).size
-    width = (found.access_bytes or 0) // size
-    shapes = {signature.shape(array, sizes) for sizes in cases.values()}
-    # The checker counts in units of the access.
-    lengths = {shape[1] for shape in shapes if math.prod(shape) // max(width, 1) == found.elements}
-    if width < 2 or len(lengths) != 1 or (length := lengths.pop()) % width == 0:
+    rows = set()
+    for case in cases:
+        of_case = setup.assignment.signature_of(case)
+        size = of_case.element_type(array, setup.built.language).size
+        width, shape = (found.access_bytes or 0) // size, of_case.shape(array, case.sizes)
+        # The checker counts in units of the access.
+        if math.prod(shape) // max(width, 1) == found.elements:
+            rows.add((width, shape[1]))
+    width, length = rows.pop() if len(rows) == 1 else (0, 0)
+    if width < 2 or length % width == 0:
         return found
     assert array.shape is not None
     words = hints("found")["rows are no multiple"].replace("SIZE", array.shape[1].text)

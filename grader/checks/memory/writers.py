@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from grader.assignment.cases import Case
 from grader.assignment.signature import Argument
 from grader.checks.common.case_run import RunSetup
 from grader.report.evidence import Writers
@@ -24,11 +25,11 @@ _MOST_CHARACTERS = 200
 
 
 def small_writers(
-    records: Iterable[Mapping[str, Any]], setup: RunSetup, cases: Mapping[str, Mapping[str, Any]]
+    records: Iterable[Mapping[str, Any]], setup: RunSetup, cases: Mapping[str, Case]
 ) -> tuple[Writers, ...]:
     """Return the writers of each output in a small case, with several blocks if there is one.
 
-    `cases` are the sizes of the cases, by name. Raises ValueError if the runtime cannot have
+    `cases` are the cases that may be drawn, by name. Raises ValueError if the runtime cannot have
     written a record.
     """
     signature = setup.assignment.signature
@@ -52,12 +53,12 @@ def small_writers(
         several |= {first + number for number in _numbers(record.get("doubles"))}
     best: dict[str, Writers] = {}
     for (name, case), by_word in words.items():
-        sizes = cases.get(case)
-        if sizes is None:
+        if case not in cases:
             continue
         array = outputs[name]
-        size = signature.element_type(array, setup.built.language).size
-        shape = signature.shape(array, sizes)
+        of_case = setup.assignment.signature_of(cases[case])
+        size = of_case.element_type(array, setup.built.language).size
+        shape = of_case.shape(array, cases[case].sizes)
         launch, several = launches[name, case], doubles[name, case]
         drawn = _writers(array, shape, size, by_word, several, launch, case)
         if drawn and (name not in best or _rank(drawn) > _rank(best[name])):

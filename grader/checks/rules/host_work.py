@@ -34,7 +34,7 @@ _LEAST_BYTES = 2048
 
 def can_tell(assignment: Assignment, case: Case) -> bool:
     """True if the outputs of a case in CUDA C++ are large enough to show who computed them."""
-    _, written = assignment.signature.read_and_written_bytes(case.sizes, Language.CUDA)
+    _, written = assignment.signature_of(case).read_and_written_bytes(case.sizes, Language.CUDA)
     return written >= _LEAST_BYTES
 
 
@@ -61,7 +61,7 @@ def find_host_work(setup: RunSetup, text: str, case: Prepared) -> BrokenRule | N
 
 
 def _broken_rule(setup: RunSetup, case: Prepared, run: Report) -> BrokenRule | None:
-    signature = setup.assignment.signature
+    signature = setup.assignment.signature_of(case[0])
     if not can_tell(setup.assignment, case[0]):
         return None
     read, written = signature.read_and_written_bytes(case[0].sizes, setup.built.language)

@@ -10,7 +10,7 @@ The judge sees both itself. Suspicious text and the worker's own records are onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
@@ -116,6 +116,7 @@ def _without_launches(
                     if case.visibility is Visibility.VISIBLE:  # a case's name reveals its sizes
                         run.append(case.name)
                     written += sum(_changed(before[name], after[name]) for name in after)
+                    written = written or _right(case_run, before, after)
                     for record in outcome.records:
                         flags += _torch(record)
                     if session.alive:
@@ -148,6 +149,19 @@ def _changed(before: torch.Tensor, after: torch.Tensor) -> int:
     if not changed.numel() or bool((changed == changed[0]).all()):
         return 0
     return int(changed.shape[0])
+
+
+def _right(
+    case_run: CaseRun, before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]
+) -> int:
+    """Return how many elements have changed, if all are right and are no zeros; else 0.
+
+    This tells one element that torch has computed from one that it has cleared.
+    """
+    changed = sum(int((before[name] != after[name]).sum()) for name in after)
+    zeros = not any(bool(after[name].any()) for name in after)
+    right = changed and not zeros and all(one.accepted for one in case_run.compare(after))
+    return changed if right else 0
 
 
 def _torch(record: object) -> list[str]:

@@ -53,7 +53,8 @@ def export(
         found: dict[tuple[str, Language], list[tuple[ClassSubmission, str]]] = {}
         for entry in folder.submissions:
             try:
-                for path, language, text in _files(entry, assignment):
+                # Kernels of several entries share files.
+                for path, language, text in dict.fromkeys(_files(entry, assignment)):
                     found.setdefault((path, language), []).append((entry, text))
             except GraderError as error:
                 unreadable.append(f"{entry.name}: {error.message}")

@@ -17,9 +17,10 @@ from typing import Any
 
 import grader
 from grader.assignment.model import Assignment
-from grader.assignment.reader import read_assignment
+from grader.assignment.reader import COURSE_FILE, read_assignment, read_course
 from grader.commands.batch.job import Answer, Job, Outcome, failure, grade_submission
 from grader.errors import GraderError
+from grader.gpu.target import use_target
 from grader.pool.state import WorkerState
 from grader.submission.reader import ELSEWHERE, SourceFile, Submission, read_submission
 from grader.system.cache import content_key
@@ -36,6 +37,7 @@ def pack_job(job: Job) -> bytes:
         "grader": grader.__version__,
         "assignment": assignment.name,
         "folder": _folder(job.assignment),
+        "course": _course(job.assignment.parent),
         "name": job.name,
         # A submission's own files have no `headers` yet.
         "files": [asdict(file, dict_factory=_filled) for file in submission.files.values()],
@@ -58,7 +60,7 @@ def do(job: bytes, state: WorkerState) -> bytes:
         return pack_answer(failure(problem))
     try:
         folder = json.dumps(packed["folder"])
-        assignment = _assignment(packed["assignment"], folder, state.folder)
+        assignment = _assignment(packed["assignment"], folder, packed["course"], state.folder)
     except (GraderError, OSError) as error:
         return pack_answer(failure(str(error)))
     submission = Submission(
@@ -96,6 +98,12 @@ def unpack_answer(data: object) -> Answer:
     return answer
 
 
+def _course(root: Path) -> str:
+    """Return the course's file of what assignments share, in base64, "" without one."""
+    file = root / COURSE_FILE
+    return base64.b64encode(file.read_bytes()).decode() if file.is_file() else ""
+
+
 def _folder(folder: Path) -> dict[str, str]:
     """Return the content of the assignment's files by path, in base64."""
     files: dict[str, str] = {}
@@ -111,9 +119,12 @@ def _folder(folder: Path) -> dict[str, str]:
 
 
 @functools.cache
-def _assignment(name: str, folder: str, parent: Path) -> Assignment:
-    """Unpack an assignment into a folder of `parent`, once per process, and read it."""
-    root = parent / content_key(folder)
+def _assignment(name: str, folder: str, course: str, parent: Path) -> Assignment:
+    """Unpack an assignment into a folder of `parent`, once per process, and read it.
+
+    `course` is the course's file in base64, "" without one.
+    """
+    root = parent / content_key(folder, course)
     for path, data in json.loads(folder).items():
         parts = PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts:
@@ -121,4 +132,7 @@ def _assignment(name: str, folder: str, parent: Path) -> Assignment:
         file = root / name / parts
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(base64.b64decode(data))
+    if course:
+        (root / COURSE_FILE).write_bytes(base64.b64decode(course))
+    use_target(read_course(root).target)
     return read_assignment(root / name)

@@ -33,6 +33,7 @@ from grader.commands.batch.store import Store, open_store
 from grader.commands.batch.submissions import (
     ClassFolder,
     find_submissions,
+    latest_only,
     submitted_assignments,
 )
 from grader.commands.batch.summary import print_summary, summarise
@@ -58,6 +59,7 @@ class Request:
     jobs: int | None
     device: str
     seed: int | None
+    latest: bool = False
     cluster: str | None = None
     cluster_tls: Path | None = None
     patience_s: float = 600.0
@@ -81,6 +83,8 @@ def batch(request: Request) -> ExitCode:
     """Grade submissions without a current report, summarise the class, return the exit code."""
     started_s = time.monotonic()
     folder = find_submissions(request.folder, request.out)
+    if request.latest:
+        folder = latest_only(folder)
     assignments = chosen_assignments(request.assignments)
     if not request.assignments:
         assignments = submitted_assignments(folder, assignments)
@@ -106,9 +110,14 @@ def batch(request: Request) -> ExitCode:
     return ExitCode.of(complete=not summary.ungraded)
 
 
-def run_export(folder: Path, names: tuple[str, ...], out: Path) -> ExitCode:
-    """Write the submissions for Dolos, print the commands, and return the exit code."""
+def run_export(folder: Path, names: tuple[str, ...], out: Path, *, latest: bool) -> ExitCode:
+    """Write the submissions for Dolos, print the commands, and return the exit code.
+
+    With `latest` those that are not the last of their student are left out.
+    """
     found = find_submissions(folder, out)
+    if latest:
+        found = latest_only(found)
     assignments = chosen_assignments(names)
     if not names:
         assignments = submitted_assignments(found, assignments)

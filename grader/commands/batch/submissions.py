@@ -10,7 +10,8 @@ Staff made the folder; students made the content of each submission, which only
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.assignment.model import Assignment
@@ -24,6 +25,7 @@ _CLONES = "-submissions"
 # A file name has at most 255 bytes. A report's name adds an ending and, while the report is
 # being written, a random part.
 _MOST_NAME_BYTES = 200
+_NUMBERED = re.compile(r"(?P<stem>.+)[-_. ](?P<number>\d{1,18})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,36 @@ def find_submissions(folder: Path, out: Path | None = None) -> ClassFolder:
         submissions=tuple(submissions[name] for name in sorted(submissions)),
         passed_over=tuple(passed_over),
     )
+
+
+def latest_only(folder: ClassFolder) -> ClassFolder:
+    """Return the folder with the last submission of each student; the others are passed over.
+
+    Submissions of the same students, by Gradescope's metadata, or with names that differ only in a
+    last number behind `-`, `_`, `.` or a blank: the largest number is the last one.
+    """
+    last: dict[object, ClassSubmission] = {}
+    earlier: list[ClassSubmission] = []
+    for submission in sorted(folder.submissions, key=lambda one: _numbered(one.name)[1]):
+        owner: object = frozenset(submission.students) or _numbered(submission.name)[0]
+        if owner in last:
+            earlier.append(last[owner])
+        last[owner] = submission
+    kept = {submission.name for submission in last.values()}
+    return replace(
+        folder,
+        submissions=tuple(one for one in folder.submissions if one.name in kept),
+        passed_over=(
+            *folder.passed_over,
+            *(f"{one.name}: a later submission is graded" for one in earlier),
+        ),
+    )
+
+
+def _numbered(name: str) -> tuple[str, int]:
+    """Return a name without its last number, and the number; -1 if it ends in none."""
+    match = _NUMBERED.fullmatch(name)
+    return (match["stem"], int(match["number"])) if match else (name, -1)
 
 
 def submitted_assignments(folder: ClassFolder, assignments: list[Assignment]) -> list[Assignment]:

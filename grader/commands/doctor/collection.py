@@ -22,6 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from grader.assignment.catalogue import assignment_root
+from grader.assignment.reader import read_course
 from grader.commands.doctor.ability import numbers
 from grader.commands.doctor.facts import (
     Compilers,
@@ -33,9 +35,9 @@ from grader.commands.doctor.facts import (
     System,
     TorchImport,
 )
-from grader.errors import UsageError
+from grader.errors import SpecError, UsageError
 from grader.gpu import mps, nvml
-from grader.gpu.target import course_target
+from grader.gpu.target import course_target, use_target
 from grader.protocol.targets import Target
 from grader.sandbox.level import Isolation
 from grader.system import toolchain
@@ -132,11 +134,16 @@ def look_at_graphics() -> Graphics:
 
 
 def look_at_target() -> Target | UsageError:
-    """Return the course's GPU, or what is wrong with the variable that names it."""
+    """Return the course's GPU, or what is wrong with the variable or file that names it."""
     try:
+        root = assignment_root(Path.cwd())
+        if root is not None:
+            use_target(read_course(root).target)
         return course_target()
     except UsageError as error:
         return error
+    except SpecError as error:
+        return UsageError(error.message, tip=error.tip)
 
 
 def look_at_compilers(visible: tuple[nvml.Gpu, ...]) -> Compilers:

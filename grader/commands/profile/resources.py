@@ -36,8 +36,8 @@ def resources(
     compiler = nvcc_compiler(nvcc, architecture)
     with scratch_folder("grade-profile-") as folder:
         (folder / "trampoline.cu").write_text(trampoline(signature, name), encoding="utf-8")
-        (folder / f"{signature.entry}.h").write_text(signature.header(), encoding="utf-8")
-        for file, text in {**source.header_texts, name: source.text}.items():
+        files = {**assignment.header_texts, **source.header_texts, name: source.text}
+        for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
         command = compiler.command(Path("trampoline.cu"), Path(), Path("kernel.so"))
         ended = spawn.run(

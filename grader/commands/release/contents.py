@@ -90,12 +90,14 @@ def visible_files(assignment: Assignment, *, graded_again: bool) -> Iterator[Ent
     """
     folder = f"{ASSIGNMENTS}/{assignment.name}"
     file = assignment.folder / SPEC_FILE
-    hidden = assignment.hidden_cases if graded_again else 0
+    counts = [(one.hidden_cases, one.weight_of_hidden) for one in assignment.of_entries]
+    hidden, weight = counts[0] if graded_again else (0, 0)
     spec = visible_spec(
         file.read_text(encoding="utf-8-sig"),
         file,
         hidden=hidden,
-        weight=assignment.weight_of_hidden if graded_again else 0,
+        weight=weight,
+        entries=counts[1:] if graded_again else (),
     )
     yield Entry(f"{folder}/{SPEC_FILE}", spec.encode())
     for path in sorted(assignment.folder.iterdir()):
@@ -108,7 +110,8 @@ def stub_files(assignment: Assignment, repository: Path) -> Iterator[Entry]:
     """Yield the stubs, the header and given files. Raises UsageError if a file is missing."""
     template = repository / TEMPLATES / assignment.name
     names = [*assignment.paths, *assignment.given]
-    names += [assignment.signature.header_name] if any(n.endswith(".cu") for n in names) else []
+    if any(name.endswith(".cu") for name in names):
+        names += assignment.header_texts
     for name in names:
         if not (template / name).is_file():
             raise UsageError(

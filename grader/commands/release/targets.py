@@ -32,6 +32,9 @@ STUDENT_FOLDER = "gpu-assignments"
 BUDGETS_S = {"gradescope": 540, "prairielearn": 270, "autolab": 270, "github": 1200}
 _UUIDS = uuid.UUID("6f3a4b7e-52c6-4f4f-9a39-0b0d8f9d6f10")
 
+# Students and courses of PrairieLearn have folders for several; the other platforms set up each
+# assignment by itself.
+_OF_SEVERAL = ("student", "prairielearn")
 # The assignments, the repository, and the word of `--show` ("" for none).
 Target = Callable[[Sequence[Assignment], Path, str], Iterator[Entry]]
 
@@ -44,7 +47,7 @@ def entries_of(
     Raises UsageError if the target takes only one assignment and there are more,
     GraderError if a file would have a line of a solution.
     """
-    if target != "student" and len(assignments) != 1:
+    if target not in _OF_SEVERAL and len(assignments) != 1:
         names = ", ".join(assignment.name for assignment in assignments)
         raise UsageError(
             f"an archive for {target} is for one assignment, not for {len(assignments)} ({names})",
@@ -78,20 +81,22 @@ def gradescope(assignments: Sequence[Assignment], _: Path, show: str) -> Iterato
 
 
 def prairielearn(assignments: Sequence[Assignment], _: Path, show: str) -> Iterator[Entry]:
-    """Folders of a course: the question, and the grader in serverFilesCourse; and the image.
+    """Folders of a course: questions, and the grader in serverFilesCourse; and the image.
 
     Archives of several assignments share files only where these are equal.
     """
-    assignment = assignments[0]
-    question, server = f"questions/{assignment.name}", "serverFilesCourse/gpu-grade"
-    paths = {
-        "run.sh": f"{server}/{assignment.name}.sh",
-        **{name: f"{question}/{name}" for name in ("question.html", "info.json")},
-    }
-    for entry in written_files("prairielearn", _words("prairielearn", assignment, show)):
-        yield replace(entry, path=paths.get(entry.path, entry.path))
-    yield from below(server, (*grader_files(), *graded_files(assignment)))
-    yield from image_files()
+    server = "serverFilesCourse/gpu-grade"
+    own: list[Entry] = []
+    for assignment in assignments:
+        question = f"questions/{assignment.name}"
+        paths = {
+            "run.sh": f"{server}/{assignment.name}.sh",
+            **{name: f"{question}/{name}" for name in ("question.html", "info.json")},
+        }
+        for entry in written_files("prairielearn", _words("prairielearn", assignment, show)):
+            own.append(replace(entry, path=paths.get(entry.path, entry.path)))
+        own += below(server, graded_files(assignment))
+    yield from _first_of_each_path(own, below(server, grader_files()), image_files())
 
 
 def autolab(assignments: Sequence[Assignment], _: Path, show: str) -> Iterator[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.assignment.cases import Range
@@ -80,8 +80,16 @@ class Draft:
         return name
 
     def kind(self, argument: Argument) -> ElementType:
-        """Return the argument's type; a draft binds no types by language."""
-        return ElementType.named(argument.type)
+        """Return the argument's type, the first of a type variable; none is bound by language."""
+        return self.signature.element_type(argument, Language.CUDA)
+
+    def varies(self, argument: Argument) -> bool:
+        """True if each case chooses the argument's type."""
+        return argument.type == self.signature.variable
+
+    def c_name(self, argument: Argument) -> str:
+        """Return the argument's type in C++: the variable if it varies."""
+        return argument.type if self.varies(argument) else self.kind(argument).c_name
 
     def summands(self, output: Argument) -> tuple[Argument, ...]:
         """Return the summands of an element of `output` in the placeholder.
@@ -102,6 +110,7 @@ class Draft:
         if not self.kind(output).is_float:
             return ElementType.INT64
         kinds = {self.kind(output), *map(self.kind, (*self.inputs, *self.others))}
+        kinds |= set(self.signature.dtypes)
         return ElementType.FLOAT64 if ElementType.FLOAT64 in kinds else ElementType.FLOAT32
 
     def adds_one(self, output: Argument) -> bool:
@@ -185,18 +194,28 @@ def make_draft(
     languages: Iterable[str],
     arguments: Iterable[str],
     *,
+    types: str | None = None,
     kernel: bool = False,
 ) -> Draft:
     """Return the draft. Raises UsageError if no assignment can have these arguments.
 
-    With `kernel`, students write the bare kernel, which the grader launches.
+    `types`, such as T=float32,float16, is a type variable of the arguments. With `kernel`, students
+    write the bare kernel, which the grader launches.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"`{name}` cannot be the name of an assignment",
             tip="use lower-case letters, digits and _, with a letter first: row_softmax",
         )
-    signature = Signature(entry=name, arguments=tuple(map(parse_argument, arguments)), types={})
+    variable, dtypes = _variable(types) if types else ("", ())
+    known = [variable] if variable else []
+    signature = Signature(
+        entry=name,
+        arguments=tuple(parse_argument(text, known) for text in arguments),
+        types={},
+        variable=variable,
+        dtypes=dtypes,
+    ).bound(dtypes[0].word if dtypes else "")
     for problem in _problems(signature):
         raise UsageError(problem, tip=f"for example: {EXAMPLE}")
     if kernel:
@@ -217,10 +236,28 @@ def _launch(signature: Signature) -> Launch:
     return Launch.of({"grid": [f"cdiv({largest}, {_THREADS})"], "block": [_THREADS]})
 
 
-def parse_argument(text: str) -> Argument:
+def _variable(text: str) -> tuple[str, tuple[ElementType, ...]]:
+    """Read `T=float32,float16`: the name of a type, and the types that cases choose of."""
+    name, _, listed = (part.strip() for part in text.partition("="))
+    words = [word.strip() for word in listed.split(",")]
+    kinds = {kind.word: kind for kind in ElementType}
+    for word in words:
+        if not name.isidentifier() or word not in kinds:
+            tip = "for example: --types T=float32,float16"
+            raise UsageError(f"`{text}` names no types{type_meant(word, kinds)}", tip=tip)
+    found = tuple(kinds[word] for word in dict.fromkeys(words))
+    if len({kind.is_float for kind in found}) > 1 or not all(kind.computes for kind in found):
+        raise UsageError(
+            f"a skeleton cannot compute in all of {', '.join(words)}",
+            tip="name float types or signed integers, and edit the spec afterwards",
+        )
+    return name, found
+
+
+def parse_argument(text: str, others: Sequence[str] = ()) -> Argument:
     """Read `input:float32[rows, cols]:in`, `n:int32` or `epsilon:float32=1e-5`.
 
-    Raises UsageError.
+    `others` are names of types besides the element types. Raises UsageError.
     """
     match = _FORM.fullmatch(text.strip())
     if match is None:
@@ -229,7 +266,7 @@ def parse_argument(text: str) -> Argument:
             tip="an array is NAME:TYPE[EXTENTS]:ROLE, such as input:float32[rows, cols]:in; "
             "a scalar is NAME:TYPE, such as n:int32",
         )
-    kinds = [kind.word for kind in ElementType]
+    kinds = [*others, *(kind.word for kind in ElementType)]
     if match["type"] not in kinds:
         raise UsageError(
             f"`{text}`: `{match['type']}` is no type{type_meant(match['type'], kinds)}",
@@ -271,8 +308,11 @@ def _problems(signature: Signature) -> Iterator[str]:
         yield "the function needs arguments"
     if not signature.outputs:
         yield "there is no output: one array needs the role `out`"
+    if signature.variable and all(a.type != signature.variable for a in signature.arrays):
+        yield f"`{signature.variable}` is the type of no array: write x:{signature.variable}[n]:in"
+    kinds = {a.name: signature.element_type(a, Language.CUDA) for a in signature.arguments}
     for argument in signature.arguments:
-        if ElementType.named(argument.type) is ElementType.COMPLEX64:
+        if ElementType.COMPLEX64 in (kinds[argument.name], *signature.dtypes):
             yield (
                 f"a skeleton cannot compute the complex numbers of `{argument.name}`: write "
                 "float32, and edit the spec afterwards"
@@ -283,7 +323,7 @@ def _problems(signature: Signature) -> Iterator[str]:
             "a skeleton cannot compute an `out` from an `inout` alone: leave out the `out`, or add "
             "an `in`, and edit the spec afterwards"
         )
-    scalars = {a.name for a in signature.scalars if not ElementType.named(a.type).is_float}
+    scalars = {a.name for a in signature.scalars if not kinds[a.name].is_float}
     extents = [(a, extent) for a in signature.arrays for extent in a.shape or ()]
     for array, extent in extents:
         for name in sorted(extent.names - scalars):

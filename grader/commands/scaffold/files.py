@@ -12,7 +12,8 @@ import grader
 from grader.assignment.catalogue import ASSIGNMENTS
 from grader.assignment.expression import Expression
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
-from grader.assignment.reader import read_assignment
+from grader.assignment.handout import HANDOUT
+from grader.assignment.reader import read_assignment, read_text
 from grader.commands.scaffold.draft import Draft, element_count, same_count
 from grader.commands.verify.lints import FILL_IN
 from grader.commands.verify.patches import make_patch
@@ -31,9 +32,10 @@ def course_folder(start: Path) -> Path:
     return next((f for f in (here, *here.parents) if (f / ASSIGNMENTS).is_dir()), here)
 
 
-def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
+def write_files(draft: Draft, course: Path, handout: Path | None = None) -> tuple[Path, ...]:
     """Write the new assignment; return its files, sorted, relative to `course`.
 
+    The handout is made of the file `handout`, if the course has one.
     Raises UsageError if one of its folders exists or the spec is not valid (then nothing
     is written), GraderError if a file cannot be written.
     """
@@ -47,7 +49,7 @@ def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
         with tempfile.TemporaryDirectory(dir=course, prefix=".new-") as name:
             aside = Path(name)
             aside.chmod(0o755)
-            _make(draft, aside, _schema_of(course))
+            _make(draft, aside, _schema_of(course), handout)
             files = sorted(p.relative_to(aside) for p in aside.rglob("*") if p.is_file())
             for tree in _TREES:
                 (course / tree).mkdir(exist_ok=True)
@@ -68,8 +70,12 @@ def gaps(files: tuple[Path, ...], course: Path) -> Iterator[tuple[Path, int, str
                 yield file, number, line.strip()
 
 
-def _make(draft: Draft, aside: Path, schema: str) -> None:
-    for path, text in _texts(draft, schema):
+def _make(draft: Draft, aside: Path, schema: str, handout: Path | None) -> None:
+    texts = dict(_texts(draft, schema))
+    if handout is not None:
+        text = read_text(handout).replace("{name}", draft.name).replace("{title}", draft.title)
+        texts[Path(ASSIGNMENTS, draft.name, HANDOUT)] = text
+    for path, text in texts.items():
         (aside / path).parent.mkdir(parents=True, exist_ok=True)
         (aside / path).write_text(text, encoding="utf-8")
     try:

@@ -28,7 +28,8 @@ def agreement_rows(assignment: Assignment, repository: Path) -> Iterator[Row]:
     """Yield a row for each required file and for each agreement."""
     for kernel in assignment.kernels:
         for language in kernel.files:
-            yield from _file_rows(assignment, language, kernel.paths_in(language), repository)
+            paths, own = kernel.paths_in(language), assignment.of(kernel)
+            yield from _file_rows(own, language, paths, repository)
     yield _generated_row(assignment, repository)
 
 

@@ -153,8 +153,8 @@ def _finding(finding: Finding) -> str:
     return f"{finding.severity} {finding.kind.replace('_', ' ')} at {place}{other}"
 
 
-def judge_reference(report: Report, seed: int) -> Row:
-    """Check that the one solved file has all of its points."""
+def judge_reference(report: Report, seed: int, label: str = "") -> Row:
+    """Check that the one solved file has all of its points; `label` is its name if not unique."""
     kernel = report.kernels[0]
     lost = [
         c
@@ -168,7 +168,7 @@ def judge_reference(report: Report, seed: int) -> Row:
     pending = f"{kernel.pending:g} points pending" if kernel.pending else ""
     return _row(
         report,
-        f"reference {kernel.file}",
+        f"reference {label or kernel.file}",
         f"accepted, seed {seed}",
         wrong=not accepted,
         expected=f"accepted with {kernel.max_score:g} points",
@@ -194,13 +194,16 @@ def judge_untouched(report: Report) -> Row:
     )
 
 
-def judge_contracted(report: Report) -> Row:
-    """Warn if an exact result depends on whether the compiler rounds a * b + c once."""
+def judge_contracted(report: Report, label: str = "") -> Row:
+    """Warn if an exact result depends on whether the compiler rounds a * b + c once.
+
+    `label` is the file's name if that is not unique.
+    """
     kernel = report.kernels[0]
     wrong = kernel.verdict is Verdict.WRONG_ANSWER
     row = _row(
         report,
-        f"reference {kernel.file}",
+        f"reference {label or kernel.file}",
         "contracted",
         wrong=wrong,
         expected="the same bits, whether a * b + c is rounded once, as nvcc does, or twice",

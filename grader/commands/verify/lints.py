@@ -17,6 +17,7 @@ from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
+from grader.assignment.reader import read_course
 from grader.assignment.tolerance import Tolerance
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import patched_samples, patches_of, samples_of
@@ -41,7 +42,9 @@ Lint = Callable[[Assignment, Path], Findings]
 def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
     """Yield a row for each finding, and for each lint without findings."""
     for name, (lint, expected) in LINTS.items():
-        findings = list(lint(assignment, reference)) or [(State.AGREES, "as expected")]
+        parts = assignment.of_entries if lint in _OF_ENTRIES else (assignment,)
+        found = [finding for part in parts for finding in lint(part, reference)]
+        findings = found or [(State.AGREES, "as expected")]
         for state, actual in findings:
             yield Row(
                 assignment=assignment.name, subject="spec", check=name, state=state,
@@ -56,6 +59,14 @@ def points(assignment: Assignment, _: Path) -> Findings:
     for kernel in assignment.kernels:
         if CheckName.MEMORY not in kernel.points and not kernel.rules.torch_allowed:
             yield State.WARNING, f"{kernel.name} has no points for memory: it is not checked"
+
+
+def languages(assignment: Assignment, _: Path) -> Findings:
+    """A kernel without a file in a language of the course."""
+    for kernel in assignment.kernels:
+        for language in read_course(assignment.folder.parent).languages:
+            if language not in kernel.files:
+                yield State.WARNING, f"{kernel.name} has no file in {language.phrase}"
 
 
 def duplicates(assignment: Assignment, _: Path) -> Findings:
@@ -129,14 +140,14 @@ def tolerances(assignment: Assignment, _: Path) -> Findings:
     signature = assignment.signature
     for language in assignment.languages:
         for output in signature.outputs:
-            kind = signature.element_type(output, language).word
-            found: dict[Tolerance, list[int]] = {}
+            found: dict[tuple[Tolerance, str], list[int]] = {}
             for case in assignment.cases:
+                kind = signature.bound(case.dtype).element_type(output, language).word
                 sizes = {n: s.max if isinstance(s, Range) else s for n, s in case.sizes.items()}
                 elements = math.prod(signature.shape(output, sizes))
                 tolerance = assignment.tolerance(case, language, output.name)
-                found.setdefault(tolerance, []).append(elements)
-            for tolerance, sizes_of in found.items():
+                found.setdefault((tolerance, kind), []).append(elements)
+            for (tolerance, kind), sizes_of in found.items():
                 for finding in _tolerance_findings(tolerance, kind, max(sizes_of)):
                     yield State.WARNING, f"`{output.name}` in {language.phrase}: {finding}"
 
@@ -301,7 +312,8 @@ def handout(assignment: Assignment, _: Path) -> Findings:
     wanted = assignment.paths
     # A table may give a rung's name once for both languages.
     missing = [path for path in wanted if Path(path).stem not in text]
-    missing += [assignment.signature.entry] * (assignment.signature.entry not in text)
+    entries = [one.signature.entry for one in assignment.of_entries]
+    missing += [entry for entry in entries if entry not in text]
     if missing:
         yield State.WARNING, f"{file} does not name {', '.join(missing)}"
 
@@ -309,7 +321,7 @@ def handout(assignment: Assignment, _: Path) -> Findings:
 def stray_stubs(assignment: Assignment, reference: Path) -> Findings:
     """Files among the stubs that belong to no kernel, for example after a renaming."""
     template = reference.parent.parent / TEMPLATES / assignment.name
-    names = {*assignment.paths, *assignment.given, PROGRAM_FILE, assignment.signature.header_name}
+    names = {*assignment.paths, *assignment.given, PROGRAM_FILE, *assignment.header_texts}
     for path in sorted(template.rglob("*")):
         name = path.relative_to(template).as_posix()
         if path.suffix in _STUBS and path.is_file() and name not in names:
@@ -327,12 +339,13 @@ def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
     """True if both have the same fixed sizes and values, for some language and device."""
     fixed = not any(isinstance(size, Range) for size in case.sizes.values())
     alike = fixed and case.sizes == other.sizes and case.values == other.values
-    alike = alike and case.launch == other.launch
+    alike = alike and (case.launch, case.dtype) == (other.launch, other.dtype)
     return bool(alike and case.devices & other.devices and case.languages & other.languages)
 
 
 LINTS: dict[str, tuple[Lint, str]] = {
     "points": (points, f"{USUAL_TOTAL:g} points in all, some for memory"),
+    "languages": (languages, "a file of each kernel in each language of the course"),
     "visible cases": (duplicates, "no case twice"),
     "hidden cases": (hidden, "for every language and device, none of them a visible one"),
     "sizes": (sizes, "every size takes several values"),
@@ -346,3 +359,5 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "stubs": (stray_stubs, "every file belongs to a kernel"),
     "samples": (samples, f"at least {LEAST_SAMPLES} in every language, right ones and wrong ones"),
 }
+# Of each entry by itself: these look at cases and a signature.
+_OF_ENTRIES = {duplicates, hidden, sizes, memory_cases, tolerances, benchmarks}

@@ -78,7 +78,7 @@ class OracleCases:
     def outputs(self, case: OracleCase) -> Iterator[Output]:
         """Yield each output of a case."""
         wanted = case.data.expected
-        rounded = {name: values.to(self.output_type(name)) for name, values in wanted.items()}
+        rounded = {name: values.to(self.output_type(case, name)) for name, values in wanted.items()}
         for name, expected in wanted.items():
             tolerance = self.assignment.tolerance(case.case, self.language, name)
             yield Output(case, name, expected, rounded[name], tolerance, rounded)
@@ -88,9 +88,9 @@ class OracleCases:
         for case in self:
             yield from self.outputs(case)
 
-    def output_type(self, name: str) -> torch.dtype:
-        """Return torch's type of an output in this language."""
-        signature = self.assignment.signature
+    def output_type(self, case: OracleCase, name: str) -> torch.dtype:
+        """Return torch's type of an output of a case in this language."""
+        signature = self.assignment.signature_of(case.case)
         argument = next(a for a in signature.outputs if a.name == name)
         kind: torch.dtype = getattr(torch, signature.element_type(argument, self.language).word)
         return kind

@@ -38,7 +38,8 @@ def oracle_rows(
     assignment: Assignment, language: Language, device: Device, seed: int
 ) -> Iterator[Row]:
     """Yield a row for each property, then the rows of the mutants; an error is a problem."""
-    subject = f"oracle, {language.phrase}"
+    of = f" of {assignment.signature.entry}" if assignment.oracle_suffix else ""
+    subject = f"oracle{of}, {language.phrase}"
     expected = "inputs and results as in the spec"
     cases = None
     try:
@@ -54,7 +55,7 @@ def oracle_rows(
         return
     proofs = [
         *((subject, *one) for one in _proofs(cases)),
-        *((f"comparison, {language.phrase}", *one) for one in mutants(cases)),
+        *((f"comparison{of}, {language.phrase}", *one) for one in mutants(cases)),
     ]
     for subject, check, expected, prove in proofs:
         try:
@@ -211,7 +212,7 @@ def _outputs(cases: OracleCases, case: OracleCase) -> dict[str, torch.Tensor]:
     """Return the arrays to write: filled with an unlikely value, or with their inputs."""
     outputs = {}
     for argument in cases.assignment.signature.outputs:
-        kind = cases.output_type(argument.name)
+        kind = cases.output_type(case, argument.name)
         if argument.role.read:
             outputs[argument.name] = case.data.inputs[argument.name].clone()
         else:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from grader.assignment.generated import REFERENCES, TEMPLATES
 from grader.assignment.model import Assignment, Kernel
+from grader.assignment.problem import choices
 from grader.commands.verify import tasks
 from grader.commands.verify.agreement import agreement_rows
 from grader.commands.verify.judgement import (
@@ -107,10 +108,10 @@ def _proofs(
     """Yield the tasks for everything but samples."""
     template = repository / TEMPLATES / assignment.name
     reference = repository / REFERENCES / assignment.name
-    used = set()
+    used: set[tuple[str, Language]] = set()
     for kernel in assignment.parts:
         languages = [one for one in kernel.files if options.wants(kernel.name, one)]
-        used.update(languages)
+        used |= {(assignment.of(kernel).signature.entry, one) for one in languages}
         own = replace(options, kernels=frozenset({kernel.name}))
         if languages and template.is_dir():
             both = replace(own, languages=frozenset())
@@ -127,37 +128,53 @@ def _proofs(
             if (reference / kernel.files[language]).is_file():
                 for seed in range(options.secret_seed, options.secret_seed + repeat):
                     seeded = replace(own, public_seed=seed, secret_seed=seed)
-                    judge = partial(judge_reference, seed=seed)
+                    label = _label(assignment, kernel, language)
+                    judge = partial(judge_reference, seed=seed, label=label)
                     yield Task(
                         assignment=assignment.name,
-                        subject=f"reference {kernel.files[language]}",
+                        subject=f"reference {label}",
                         detail=f"seed {seed}",
                         weight=5.0,  # all cases run to completion
                         do=partial(tasks.grade_folder, assignment, reference, seeded, judge),
                     )
     yield from _contraction(assignment, reference, options)
-    for language in Language:
-        if language in used:
-            yield Task(
-                assignment=assignment.name,
-                subject=f"oracle, {language.phrase}",
-                weight=6.0,  # computes all cases several times
-                do=partial(tasks.prove_oracle, assignment, language, options),
-            )
+    for part in assignment.of_entries:
+        for language in Language:
+            if (part.signature.entry, language) in used:
+                yield Task(
+                    assignment=assignment.name,
+                    subject=f"oracle{_of(part)}, {language.phrase}",
+                    weight=6.0,  # computes all cases several times
+                    do=partial(tasks.prove_oracle, part, language, options),
+                )
+
+
+def _label(assignment: Assignment, kernel: Kernel, language: Language) -> str:
+    """Return the name of a kernel's file, with the kernel's if several share it."""
+    file = kernel.files[language]
+    owners = [one for one in assignment.kernels if one.files.get(language) == file]
+    return f"{file} ({kernel.name})" if len(owners) > 1 else file
+
+
+def _of(part: Assignment) -> str:
+    """Return " of ENTRY" for an entry that is not the first."""
+    return f" of {part.signature.entry}" if part.oracle_suffix else ""
 
 
 def _trivial(
     assignment: Assignment, kernel: Kernel, language: Language, repository: Path, options: Options
 ) -> Iterator[Task]:
     """Yield the tasks of a kernel's trivial submissions."""
-    file = kernel.files[language]
+    file, label = kernel.files[language], _label(assignment, kernel, language)
     others: dict[str, str] = {}
     texts: list[tuple[str, str, str | None]] = []
     if kernel is assignment.program:
         # The student's own program runs with the solved kernels.
         others = _solved(assignment, repository / REFERENCES / assignment.name)
     else:
-        texts.append((f"trivial {file}", "writes zeros", zeros(assignment.signature, language)))
+        texts.append(
+            (f"trivial {label}", "writes zeros", zeros(assignment.of(kernel).signature, language))
+        )
     template = repository / TEMPLATES / assignment.name
     for path in kernel.headers.get(language, ()):
         if (template / path).is_file():
@@ -165,7 +182,7 @@ def _trivial(
     stub = template / file
     if stub.is_file():
         text = stub.read_text(encoding="utf-8", errors="replace")
-        texts.append((f"stub {file}", "touched", touched(text, language)))
+        texts.append((f"stub {label}", "touched", touched(text, language)))
     for subject, check, trivial in texts:
         if trivial is not None:
             files = {**others, file: trivial}
@@ -181,17 +198,15 @@ def _trivial(
 def _contraction(assignment: Assignment, reference: Path, options: Options) -> Iterator[Task]:
     """Yield a task for each solved CUDA C++ file with an output of floats that must be exact."""
     language = Language.CUDA
-    exact = any(
-        assignment.signature.element_type(output, language).is_float
-        and assignment.tolerance(case, language, output.name).exact
-        for output in assignment.signature.outputs
-        for case in assignment.cases
-    )
-    if options.device is not Device.CPU or not exact or not contracts():
+    if options.device is not Device.CPU or not contracts():
         return
     for kernel in assignment.kernels:
+        if not _exact_floats(assignment.of(kernel), language):
+            continue
         file = kernel.files.get(language)
         if file and options.wants(kernel.name, language) and (reference / file).is_file():
+            label = _label(assignment, kernel, language)
+            judge = partial(judge_contracted, label=label)
             own = replace(
                 options,
                 kernels=frozenset({kernel.name}),
@@ -201,11 +216,21 @@ def _contraction(assignment: Assignment, reference: Path, options: Options) -> I
             )
             yield Task(
                 assignment=assignment.name,
-                subject=f"reference {file}",
+                subject=f"reference {label}",
                 detail="contracted",
                 weight=3.0,
-                do=partial(tasks.grade_folder, assignment, reference, own, judge_contracted),
+                do=partial(tasks.grade_folder, assignment, reference, own, judge),
             )
+
+
+def _exact_floats(assignment: Assignment, language: Language) -> bool:
+    """True if an output of floats must be exact in a case."""
+    return any(
+        assignment.signature.bound(case.dtype).element_type(output, language).is_float
+        and assignment.tolerance(case, language, output.name).exact
+        for output in assignment.signature.outputs
+        for case in assignment.cases
+    )
 
 
 def _solved(assignment: Assignment, reference: Path) -> dict[str, str]:
@@ -224,10 +249,10 @@ def _planned_sample(assignment: Assignment, sample: Sample, options: Options) ->
     try:
         _check_place(sample, assignment)
         language = Language(sample.language)
-        kernel = next(k for k in assignment.kernels if sample.file in k.paths)
+        expectation = _expectation(sample)
+        kernel = _kernel_of(sample, assignment, expectation.kernel)
         if not options.wants(kernel.name, language):
             return None
-        expectation = _expectation(sample)
     except ValueError as error:
         return proof(
             sample.assignment,
@@ -247,6 +272,16 @@ def _planned_sample(assignment: Assignment, sample: Sample, options: Options) ->
         weight=8.0 if sample.verdict == "time_limit" else 2.0,
         do=partial(tasks.grade_sample, assignment, sample, expectation, own),
     )
+
+
+def _kernel_of(sample: Sample, assignment: Assignment, name: str | None) -> Kernel:
+    """Return the kernel that the sample is for: the first with its file, or that of this name."""
+    kernels = {k.name: k for k in assignment.kernels if sample.file in k.paths}
+    if name is not None and name not in kernels:
+        raise ValueError(
+            f"its first line: kernel={name} has no {sample.file}{choices(name, kernels)}"
+        )
+    return kernels[name or next(iter(kernels))]
 
 
 def _check_place(sample: Sample, assignment: Assignment) -> None:

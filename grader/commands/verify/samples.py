@@ -20,6 +20,7 @@ message   a part of a message or hint that the student must see
 line      the student's line that must be named; two lines for a fault of two
           accesses: one of them must be named, and no other line
 check     the check that must give the verdict
+kernel    the kernel that must get the verdict, of a file with several entries
 device    the only device that can find the fault; the other one does not judge it
 kind      a finding's kind; `kind`, `cpu` and `gpu` are only for `memory_error`
 cpu       the severity of the CPU checker's finding: error, warning, or blind
@@ -56,7 +57,7 @@ TOOLS = frozenset({"memcheck", "racecheck", "initcheck", "synccheck", "blind"})
 _FIRST_LINE = re.compile(r"(?://|#)\s*expect:(.*)")
 _PAIR = re.compile(r'(\w+)=("[^"]*"|\S+)')
 _OF_FINDING = ("kind", "line", "cpu", "gpu")
-_GENERAL = ("message", "line", "check", "device", "why")
+_GENERAL = ("message", "line", "check", "kernel", "device", "why")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,7 @@ class Expectation:
     message: str | None = None
     lines: tuple[int, ...] = ()
     check: str | None = None
+    kernel: str | None = None
     device: str | None = None
     why: str | None = None
     planted: Planted | None = None
@@ -252,6 +254,7 @@ def parse(text: str, verdict: str) -> Expectation | None:
         message=values.get("message"),
         lines=tuple(map(int, values["line"].split(","))) if "line" in values else (),
         check=values.get("check"),
+        kernel=values.get("kernel"),
         device=values.get("device"),
         why=values.get("why"),
         planted=planted,

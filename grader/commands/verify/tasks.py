@@ -23,8 +23,8 @@ from grader.report.model import Report
 from grader.submission.reader import SourceFile, Submission, read_submission
 from grader.vocabulary import CheckName, Language
 
-# Far more than any task takes, including waits for a GPU. Submissions have time limits: only an
-# oracle can hang.
+# Far more than any task takes, including waits for a GPU. Submissions and oracles have limits: only
+# the grader itself can hang.
 _PATIENCE_S = 900.0
 _TIMED = frozenset({"too_slow", "tampered"})
 # Samples that must exceed the time limit get less time than a student's kernel, to save a minute

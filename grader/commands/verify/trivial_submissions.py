@@ -37,9 +37,10 @@ def zeros(signature: Signature, language: Language) -> str | None:
         f"({output.name}, 0, {size});\n"
         for output, size in zip(signature.outputs, sizes, strict=True)
     )
+    linkage = "" if signature.variable else 'extern "C" '
     return (
         f'#include <cstring>\n#include <cuda_runtime.h>\n#include "{signature.header_name}"\n\n'
-        f'extern "C" {signature.c_declaration}\n{{\n{body}}}\n'
+        f"{linkage}{signature.c_declaration}\n{{\n{body}}}\n"
     )
 
 
@@ -75,4 +76,5 @@ def _bytes(signature: Signature, output: Argument) -> str | None:
             return None
     extents = [f"static_cast<size_t>({extent.text})" for extent in output.shape]
     kind = signature.element_type(output, Language.CUDA).c_name
+    kind = signature.variable if output.type == signature.variable else kind
     return " * ".join([*extents, f"sizeof({kind})"])

@@ -86,6 +86,17 @@ def test_an_assignment_is_unpacked_into_its_own_folder_only(
     assert "../outside is outside the assignment's folder" in answer.problem
 
 
+def test_what_the_course_shares_travels_too(
+    classroom: Path, state: WorkerState, tmp_path: Path
+) -> None:
+    values = json.loads(job_codec.pack_job(jobs_of(classroom)[0]))
+    assert values["course"] == ""
+    (tmp_path / "course.toml").write_text("[lat]\n", encoding="utf-8")
+    values["course"] = job_codec._course(tmp_path)
+    answer = job_codec.unpack_answer(job_codec.do(json.dumps(values).encode(), state))
+    assert "course.toml:1: `lat` is no known key" in answer.problem
+
+
 @pytest.mark.parametrize(
     "answer", [pickle.dumps("report"), "text", None, b"{}", b'{"outcome": "graded", "text": ""}']
 )

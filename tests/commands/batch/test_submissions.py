@@ -10,7 +10,11 @@ from paths import REPOSITORY
 from grader.assignment.reader import read_assignment
 from grader.commands.batch.gradescope_export import METADATA, Student, read_metadata
 from grader.commands.batch.store import open_store
-from grader.commands.batch.submissions import find_submissions, submitted_assignments
+from grader.commands.batch.submissions import (
+    find_submissions,
+    latest_only,
+    submitted_assignments,
+)
 from grader.errors import UsageError
 
 EXPORT = """\
@@ -209,3 +213,26 @@ def test_assignments_are_those_with_folders(tmp_path: Path) -> None:
     (tmp_path / "ada" / "student_template" / "gemm").rmdir()
     with pytest.raises(UsageError, match="has a folder that is named like an assignment"):
         submitted_assignments(find_submissions(tmp_path), known)
+
+
+def test_only_the_last_submission_of_each_student_is_graded(tmp_path: Path) -> None:
+    for name in ("ada-2", "ada-10", "bob", "cyd_1", "cyd_2.zip", "2024"):
+        (tmp_path / name).mkdir() if "." not in name else (tmp_path / name).touch()
+    found = latest_only(find_submissions(tmp_path))
+    assert [one.name for one in found.submissions] == ["2024", "ada-10", "bob", "cyd_2"]
+    assert found.passed_over == (
+        "cyd_1: a later submission is graded",
+        "ada-2: a later submission is graded",
+    )
+
+
+def test_gradescope_says_whose_submissions_are_the_same_students(tmp_path: Path) -> None:
+    people = "  :submitters:\n  - :name: Ada\n    :email: ada@example.edu\n"
+    pair = people + "  - :name: Bob\n"
+    text = f"submission_9:\n{people}submission_70:\n{people}submission_8:\n{pair}"
+    (tmp_path / "submission_metadata.yml").write_text(text, encoding="utf-8")
+    for number in (9, 70, 8):
+        (tmp_path / f"submission_{number}").mkdir()
+    found = latest_only(find_submissions(tmp_path))
+    assert [one.name for one in found.submissions] == ["submission_70", "submission_8"]
+    assert found.passed_over == ("submission_9: a later submission is graded",)

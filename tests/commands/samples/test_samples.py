@@ -22,7 +22,13 @@ from grader.assignment.reader import read_assignment
 from grader.commands.verify.lints import LEAST_SAMPLES
 from grader.commands.verify.plan import plan
 from grader.commands.verify.row import State
-from grader.commands.verify.samples import KINDS, Sample, find_samples
+from grader.commands.verify.samples import (
+    KINDS,
+    Sample,
+    find_samples,
+    patched_samples,
+    patches_of,
+)
 from grader.grading.plan import Options
 from grader.pool.state import WorkerState
 
@@ -44,7 +50,11 @@ def test_spec_files_and_samples_are_well_formed(folder: Path) -> None:
 @pytest.mark.parametrize("folder", ASSIGNMENTS, ids=lambda folder: folder.name)
 def test_there_are_enough_samples_in_every_language(folder: Path) -> None:
     assignment = read_assignment(folder)
-    count = Counter(s.language for s in SAMPLES if s.assignment == assignment.name)
+    reference = REPOSITORY / "reference" / assignment.name
+    found = [sample for sample in SAMPLES if sample.assignment == assignment.name]
+    for patch in patches_of(reference):
+        found += patched_samples(patch, reference)
+    count = Counter(sample.language for sample in found)
     for kernel in assignment.kernels:
         for language in kernel.files:
             assert count[language] >= LEAST_SAMPLES

@@ -1,0 +1,35 @@
+# Histogram V2, private histograms: each program counts for itself first.
+#
+# Idea      `tl.histogram` counts a block without global memory; its 256 bins are added to those of
+#           all programs once.
+# Limit     memory: x is read once; the bins move once per BLOCK elements.
+# Expect    traffic near the least, and little that depends on the data.
+# Grade it  grade local histogram --kernel v2_private --language triton
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def histogram_kernel(
+    x,  # pointer to n values of 0 to 255
+    count,  # pointer to 256 int32
+    n,  # number of elements
+    BLOCK: tl.constexpr,  # elements per program, a power of two
+):
+    """Count this program's elements, and add its bins."""
+    # TODO(student): about 6 lines
+    # 1. Where am I: the BLOCK offsets of this program, and which of them exist.
+    # 2. Count them; those past the end must not count as 0.
+    # 3. Add the bins to those of all programs, as far as there is something to add.
+    # end
+
+
+def histogram(
+    x,  # (n) int32 or uint8 tensor, to be read
+    count,  # (256) int32 tensor, to be added to
+    n,  # number of elements
+):
+    """Launch the kernel; the result goes into `count`, nothing is returned."""
+    # TODO(student): about 2 lines
+    # As many programs as cover n, rounded up.
+    # end

@@ -1,0 +1,38 @@
+// Sum V4, wide loads and few blocks: each thread adds many elements in a register first.
+//
+// Idea      a thread walks through the array in steps of the whole grid, four floats at a time;
+//           the shuffles, the barrier and the atomic are once for thousands of elements.
+// Limit     memory: x is read once, in the widest accesses.
+// Expect    near torch, which does the same.
+// Grade it  grade local reduction --kernel v4_wide --language cuda
+#include "reduction.h"
+
+constexpr int BLOCK = 256;  // threads per block
+constexpr int WARPS = BLOCK / 32;
+constexpr int MOST_BLOCKS = 128;  // about one for each multiprocessor; more only add atomics
+static_assert(BLOCK % 32 == 0 && WARPS <= 32, "whole warps, whose sums one warp adds");
+
+// The sum of the 32 numbers of a warp, in lane 0.
+__device__ float warp_sum(float value)
+{
+    // TODO(student): about 2 lines
+    // end
+}
+
+__global__ void reduction_kernel(const float* x,  // (n)
+                                 float* sum,      // (1)
+                                 int n)
+{
+    // TODO(student): about 16 lines
+    // 1. Add this thread's float4s, in steps of the grid, and then the last n % 4 elements.
+    // 2. As in V3: the sum of the warp, of the block, of all blocks.
+    // end
+}
+
+// Called by the grader with device pointers.
+extern "C" void reduction(const float* x, float* sum, int n)
+{
+    // TODO(student): about 4 lines
+    // The sum must begin with 0. At most MOST_BLOCKS blocks, and no more than have an element.
+    // end
+}
