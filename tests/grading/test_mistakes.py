@@ -26,7 +26,7 @@ import pytest
 from paths import REPOSITORY
 from rich.console import Console
 
-from grader.assignment.cases import Case
+from grader.assignment.cases import CaseTemplate
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.formats.terminal import print_report
@@ -104,7 +104,7 @@ def small(name: str, *, all_cases: bool) -> Assignment:
     return dataclasses.replace(assignment, limits=limits, cases=cases)
 
 
-def may_lead(case: Case) -> bool:
+def may_lead(case: CaseTemplate) -> bool:
     elements = math.prod(size for size in case.sizes.values() if isinstance(size, int))
     return case.visibility is Visibility.VISIBLE and elements <= MOST_ELEMENTS
 
