@@ -242,13 +242,15 @@ def _other_strides(
                 turned,
             )
     row, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
-    for size, stride in sizes.items():
-        if not isinstance(stride, int) or stride == columns:
-            continue
+    strides = {stride: f"`{size}`" for size, stride in sizes.items() if isinstance(stride, int)}
+    # A block's size in the place of a size; beyond the columns it would leave the array.
+    fixed = [tile for tile in (*_TILES[2:], 2048) if tile not in strides]
+    strides |= {tile: str(tile) for tile in fixed if columns // 8 < tile < columns}
+    for stride, words in strides.items():
         at = row * stride + column
-        if int(at.max()) < flat.numel():
+        if stride != columns and int(at.max()) < flat.numel():
             yield (
-                f"the result is that of `{name}` with rows `{size}` elements apart, not `{width}`",
+                f"the result is that of `{name}` with rows {words} elements apart, not `{width}`",
                 {name: flat[at]},
             )
 
@@ -287,6 +289,12 @@ def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
                     f"the result is that of `{name}` with its first {tile} {word}s in the place of "
                     f"every {tile}",
                     {name: value.index_select(axis, index % tile)},
+                )
+            if 8 <= tile < extent <= 64 * tile:
+                yield (
+                    f"the result is that of `{name}` with tile t, of {tile} {word}s, read from "
+                    f"{word} t on, not from {word} {tile} t",
+                    {name: value.index_select(axis, index // tile + index % tile)},
                 )
 
 

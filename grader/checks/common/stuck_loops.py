@@ -3,29 +3,28 @@
 Read from the source, for a call that exceeded its time limit only. A loop is named if the text
 proves it: no round changes a variable of the condition, a step adds a number that is 0 in the first
 block, or every change stands inside an `if`. A condition that calls a function or reads memory
-proves nothing, because something else may change it.
+proves nothing, because something else may change it; if its rounds do nothing, it waits for that.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.checks.common.cpp_code import closing, split, without_comments
 from grader.vocabulary import Language
 
 _MOST_CHARACTERS = 200_000  # of a source: bounds the time
 _MOST_SHOWN = 60  # characters of a condition
 
-_COMMENT_OR_STRING = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.S
-)
 _LOOP = re.compile(r"\b(for|while)\s*\(")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 _LEAVES = re.compile(r"\b(?:break|return|goto|throw|asm|exit|__trap)\b")
 # Values that a launch gives each thread, and of which one thread or block has 0.
 _NUMBER_OF_THREAD = re.compile(r"(?:blockIdx|threadIdx)\.[xyz]")
+WAITS = "waits until another thread has changed a value"
 _WORDS = frozenset(
     {"true", "false", "int", "long", "unsigned", "size_t", "and", "or", "not", "True", "False"}
 )
@@ -62,7 +61,7 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     loops = list(_cpp(text) if language is Language.CUDA else _python(text))
     around = [loop for loop in loops if line is not None and loop.first <= line <= loop.last]
     for loop in sorted(around, key=lambda one: one.last - one.first):
-        if why := _why(loop, language):
+        if why := _why(loop, language) or _waits(loop, text):
             return StuckLoop(loop.first, why)
     stuck = [StuckLoop(loop.first, why) for loop in loops if (why := _why(loop, language))]
     return stuck[0] if len(stuck) == 1 else None
@@ -91,6 +90,19 @@ def _why(loop: _Loop, language: Language) -> str | None:
     if language is Language.TRITON:
         return None
     return _zero_step(loop, name, shown) or _only_inside(loop, name, shown)
+
+
+def _waits(loop: _Loop, text: str) -> str | None:
+    """Recognise a loop that does nothing until another thread has changed memory."""
+    shown = " ".join(loop.condition.split())
+    if loop.step.strip() or loop.body.strip(" \n\t{};") or len(shown) > _MOST_SHOWN:
+        return None
+    memory = re.search(r"(?<![\w)\]\s])\s*\*|^\s*\*|\[|\batomic\w+", loop.condition)
+    declared = r"\b(?:volatile|__device__|__shared__)\b[^;(){}]*\b"
+    names = map(re.escape, _NAME.findall(loop.condition))
+    if memory or any(re.search(rf"{declared}{name}\s*[;=,\[]", text) for name in names):
+        return f"the loop `{shown}` {WAITS}"
+    return None
 
 
 def _changes(text: str, name: str) -> bool:
@@ -155,7 +167,7 @@ def _only_inside(loop: _Loop, name: str, shown: str) -> str | None:
     found = re.search(r"\bif\s*\(", loop.body)
     if found is None or re.search(r"\b(?:else|switch|continue)\b|\?", loop.body):
         return None
-    head = _closing(loop.body, found.end() - 1)
+    head = closing(loop.body, found.end() - 1)
     end = _end_of_statement(loop.body, head + 1)
     outside = loop.body[: found.start()] + ";" + loop.body[end:]
     if _changes(outside, name) or _changes(loop.body[found.start() : head + 1], name):
@@ -168,9 +180,9 @@ def _only_inside(loop: _Loop, name: str, shown: str) -> str | None:
 
 def _cpp(text: str) -> Iterator[_Loop]:
     """Yield the `for` and `while` loops of C++ source."""
-    bare = _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    bare = without_comments(text)
     for found in _LOOP.finditer(bare):
-        close = _closing(bare, found.end() - 1)
+        close = closing(bare, found.end() - 1)
         head = bare[found.end() : close]
         rest = bare[close + 1 :].lstrip()
         if found[1] == "while" and rest.startswith(";") and _after_do(bare, found.start()):
@@ -178,7 +190,7 @@ def _cpp(text: str) -> Iterator[_Loop]:
         end = _end_of_statement(bare, close + 1)
         start, condition, step = "", head, ""
         if found[1] == "for":
-            parts = _split(head)
+            parts = split(head, ";")
             if len(parts) != 3:
                 continue  # over a range
             start, condition, step = parts
@@ -201,29 +213,6 @@ def _after_do(text: str, at: int) -> bool:
     return text[:at].rstrip().endswith("}") and re.search(r"\bdo\b", text[:at]) is not None
 
 
-def _split(head: str) -> Sequence[str]:
-    """Split the head of a `for` at the semicolons that are in no brackets."""
-    parts, depth = [""], 0
-    for character in head:
-        depth += (character in "([{") - (character in ")]}")
-        if character == ";" and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
-def _closing(text: str, at: int) -> int:
-    """Return the place of the bracket that closes the one at a place."""
-    pairs, depth = {"(": ")", "{": "}"}, 0
-    opening, closing = text[at], pairs[text[at]]
-    for place in range(at, len(text)):
-        depth += (text[place] == opening) - (text[place] == closing)
-        if depth == 0:
-            return place
-    return len(text) - 1
-
-
 def _end_of_statement(text: str, at: int) -> int:
     """Return the place behind the statement that begins at a place."""
     while at < len(text) and text[at].isspace():
@@ -231,10 +220,10 @@ def _end_of_statement(text: str, at: int) -> int:
     if at >= len(text):
         return at
     if text[at] == "{":
-        return _closing(text, at) + 1
+        return closing(text, at) + 1
     head = re.compile(r"(?:for|while|if)\s*\(").match(text, at)
     if head is not None:
-        return _end_of_statement(text, _closing(text, head.end() - 1) + 1)
+        return _end_of_statement(text, closing(text, head.end() - 1) + 1)
     if (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
         return _end_of_statement(text, line.end())
     end = text.find(";", at)

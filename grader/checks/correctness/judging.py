@@ -29,11 +29,13 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
+from grader.checks.common.copy_source import copy_into
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.kernel_source import rebound_name
+from grader.checks.common.launch_source import launch_hint
 from grader.checks.common.launch_words import launch_text
 from grader.checks.common.second_try import second_try
 from grader.judge import input_hypothesis
@@ -308,6 +310,8 @@ class _CaseRun:
             note = f" (reduced from {usual_s:g} s because an earlier call did not end)"
             message = diagnosis.message.replace(limit, limit + note, 1)
             diagnosis = replace(diagnosis, message=message)
+        if diagnosis.hint == INPUT_HINT and (words := self._launch_hint()):
+            diagnosis = replace(diagnosis, hint=words)
         self.failure = diagnosis
         return diagnosis
 
@@ -359,7 +363,9 @@ class _CaseRun:
         if pattern and re.search("never written|nothing was ever written", pattern):
             # A complex element is compared as two numbers.
             shape = snapshots[wrong.output].shape
-            pattern += self._launched_words(given.unwritten.reshape(*shape, -1).any(dim=-1))
+            pattern += self._launched_words(
+                given.unwritten.reshape(*shape, -1).any(dim=-1), wrong.output
+            )
         if pattern:
             message += f": {pattern}"
         hint = self._hint(pattern or "", wrong.output)
@@ -386,12 +392,20 @@ class _CaseRun:
                 return words.replace("LINE", str(line)).replace("NAME", output)
         if self._nondeterministic and pattern.startswith("every element is"):
             return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
-        own = ("launched",) if self._setup.built.launched else ()
+        own = ("launched",) if built.launched else ()
+        known = matching_hint(pattern, "pattern")
+        if not known and (words := self._launch_hint()):
+            return words
         return matching_hint(pattern, *own, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 
-    def _launched_words(self, unwritten: torch.Tensor) -> str:
+    def _launch_hint(self) -> str:
+        """Return what the source shows to be wrong about a launch, "" if nothing."""
+        built = self._setup.built
+        return launch_hint(built.text, built.language, self._setup.assignment.signature)
+
+    def _launched_words(self, unwritten: torch.Tensor, output: str) -> str:
         """Return what the first call launched, as evidence for elements that were not written."""
         built = self._setup.built
         if built.device is not Device.CPU or (built.torch_allowed and not self._launched):
@@ -399,6 +413,9 @@ class _CaseRun:
         if not self._launched:
             arrays = self._setup.assignment.signature.arrays
             if any(array.memory is Memory.HOST for array in arrays):
+                words = copy_into(built.text, output, self._setup.assignment.signature)
+                if not bool(unwritten.all()):
+                    return f"; {words}" if words else ""
                 return "; no copy and no kernel wrote to it"
             triton = built.language is Language.TRITON
             return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")

@@ -1,0 +1,162 @@
+"""What the source says about a copy: its size, its pitches and its direction as they are written.
+
+Only for a copy that failed, or left elements out; the words are a hint, never part of a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.assignment.signature import Argument, Signature
+from grader.checks.common import cpp_code
+from grader.text.hints import hints
+from grader.vocabulary import Memory
+
+_COPY = re.compile(r"\b(cudaMemcpy(?:2D)?)(?:Async)?\s*\(")
+_PARAMETERS = {
+    "cudaMemcpy": ("dst", "src", "count", "kind"),
+    "cudaMemcpy2D": ("dst", "dpitch", "src", "spitch", "width", "height", "kind"),
+}
+_MOST_CHARACTERS = 200_000  # of a source: bounds the time
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A call, and its arguments as they are written, by the names of the parameters."""
+
+    line: int
+    function: str
+    given: dict[str, str]
+
+
+def copy_hint(text: str, line: int | None, message: str, signature: Signature) -> str:
+    """Return what the copy in a line does, in its own words, for a finding's message; or ""."""
+    copy = next((one for one in _copies(text) if one.line == line), None)
+    if copy is None:
+        return ""
+    if "direction" in message:
+        return _direction(copy, text, signature)
+    if copy.function == "cudaMemcpy2D" and ("pitch" in message or "past the end" in message):
+        words = ", ".join(
+            f"{name} = `{copy.given[name]}`" for name in ("dpitch", "spitch", "width", "height")
+        )
+        ends = [
+            length
+            for role, name in (("dst", copy.given["dst"]), ("src", copy.given["src"]))
+            if (length := _length(role, name, text, signature))
+        ]
+        return (
+            f"this copy has {words}: it takes `height` rows of `width` bytes, whose beginnings lie "
+            f"dpitch bytes apart in the destination and spitch in the source. {'; '.join(ends)}"
+        ).rstrip(" .")
+    if "past the end" in message:
+        ends = [
+            length
+            for role in ("dst", "src")
+            if (length := _length(role, copy.given[role], text, signature))
+        ]
+        return f"the copy has `{copy.given['count']}` bytes; {'; '.join(ends)}" if ends else ""
+    return ""
+
+
+def copy_into(text: str, output: str, signature: Signature) -> str:
+    """Return "the copy in line 11 has `rows` bytes; …" about copies into an output, or ""."""
+    found = [one for one in _copies(text) if re.fullmatch(rf"{output}\b.*", one.given["dst"])]
+    if len(found) != 1:
+        return ""
+    (copy,) = found
+    length = _length("dst", output, text, signature)
+    if copy.function == "cudaMemcpy":
+        return f"the copy in line {copy.line} has `{copy.given['count']}` bytes; {length}"
+    return (
+        f"the copy in line {copy.line} has `{copy.given['height']}` rows of "
+        f"`{copy.given['width']}` bytes; {length}"
+    )
+
+
+def allocation_hint(text: str, line: int | None) -> str:
+    """Return how long the host arrays of a line are as they are allocated, "" if none is found."""
+    lines = cpp_code.without_comments(text).split("\n")
+    if line is None or not 0 < line <= len(lines):
+        return ""
+    for name in dict.fromkeys(array for array, _, _ in cpp_code.subscripts(lines[line - 1])):
+        word = re.escape(name)
+        for number, other in enumerate(lines, start=1):
+            given = re.search(rf"\b{word}\s*=[^;=]*\bmalloc\s*\(([^;]+)\)\s*;", other)
+            if given and "sizeof" not in given[1]:
+                return hints("found")["an allocation without sizeof"].replace("BUFFER", name)
+            made = re.search(rf"\b{word}\s*=\s*new\s+\w+\s*\[([^;]+)\]\s*;", other)
+            made = made or re.search(rf"\bvector\s*<[^;]*>\s*{word}\s*[({{]([^;,]+)[)}},]", other)
+            if given or made:
+                length = f"`{' '.join((given or made or ' ')[1].split())}`"
+                return (
+                    f"line {number} makes `{name}` {length} {'bytes' if given else 'elements'} "
+                    f"long: compare that with the loop and the index of line {line}"
+                )
+    return ""
+
+
+def _copies(text: str) -> Iterator[_Copy]:
+    if len(text) > _MOST_CHARACTERS:
+        return
+    bare = cpp_code.without_comments(text)
+    for match in _COPY.finditer(bare):
+        begin = match.end() - 1
+        given = cpp_code.split(bare[begin + 1 : cpp_code.closing(bare, begin)])
+        names = _PARAMETERS[match[1]]
+        if len(given) >= len(names):
+            line = bare.count("\n", 0, match.start()) + 1
+            words = (" ".join(one.split()) for one in given)
+            yield _Copy(line, match[1], dict(zip(names, words, strict=False)))
+
+
+def _length(role: str, name: str, text: str, signature: Signature) -> str:
+    """Return how long an array is, by its shape or as it is allocated; "" if that is not known."""
+    plain = re.match(r"\w+", re.sub(r"^\([^)]*\)\s*", "", name))
+    word = plain[0] if plain else "?"
+    where = "destination" if role == "dst" else "source"
+    array = next((one for one in signature.arrays if one.name == word), None)
+    if array is not None:
+        return f"the {where} `{word}` has {_elements(array)}"
+    allocated = re.findall(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,\s*([^;]+?)\)\s*[;)]", text)
+    allocated += re.findall(rf"\b{word}\s*=\s*(?:\([^)]*\)\s*)?malloc\s*\(([^;]+)\)\s*;", text)
+    if len(allocated) != 1:
+        return ""
+    return f"the {where} `{word}` was given `{' '.join(allocated[0].split())}` bytes"
+
+
+def _elements(array: Argument) -> str:
+    extents = " × ".join(extent.text for extent in array.shape or ())
+    return f"{extents} elements, `{extents.replace(' × ', ' * ')} * sizeof({_type(array)})` bytes"
+
+
+def _type(array: Argument) -> str:
+    return {"float32": "float", "float64": "double", "int32": "int"}.get(array.type, array.type)
+
+
+def _direction(copy: _Copy, text: str, signature: Signature) -> str:
+    source, target = (_memory(copy.given[role], text, signature) for role in ("src", "dst"))
+    if source is None or target is None:
+        return ""
+    kind = f"cudaMemcpy{source.value.title()}To{target.value.title()}"
+    return (
+        f"the source `{copy.given['src']}` is in {source.value} memory and the destination "
+        f"`{copy.given['dst']}` in {target.value} memory: the direction is {kind}"
+    )
+
+
+def _memory(name: str, text: str, signature: Signature) -> Memory | None:
+    """Return where a pointer points to, None if the text does not show it."""
+    array = next((one for one in signature.arrays if one.name == name), None)
+    if array is not None:
+        return array.memory
+    if not re.fullmatch(r"\w+", name):
+        return None
+    if re.search(rf"\bcudaMalloc(?:Pitch|Async)?\s*\([^;]*&\s*{name}\b", text):
+        return Memory.DEVICE
+    host = rf"\bcuda(?:MallocHost|HostAlloc)\s*\([^;]*&\s*{name}\b"
+    if re.search(rf"{host}|\b{name}\s*=[^;]*\b(?:malloc|new|calloc)\b", text):
+        return Memory.HOST
+    return None
