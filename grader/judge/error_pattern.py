@@ -101,6 +101,9 @@ def _never_written(given: PatternInput) -> str | None:
         return f"{diagonal} is written, other elements are never written"
     if int(wrong.sum()) == count:
         return f"{place(wrong)}: never written"
+    where = place(unwritten)
+    if where.startswith("only"):
+        return f"{where}: never written; others are wrong"
     return f"{count} of the wrong elements were never written"
 
 

@@ -186,7 +186,7 @@ def _hypotheses(
     yield from _other_sums(signature, inputs, comparison.output)
     for name, value in inputs.items():
         if value.is_floating_point() and value.dim() in (1, 2):
-            yield from _other_elements(name, value)
+            yield from _other_elements(name, value, case.sizes)
     for name, value in inputs.items():
         expected = comparison.expected
         if value.shape == expected.shape and value.is_floating_point():
@@ -264,7 +264,9 @@ def _tiles_turned(value: torch.Tensor, tile: int) -> torch.Tensor:
     return turned[:rows, :columns].contiguous()
 
 
-def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
+def _other_elements(
+    name: str, value: torch.Tensor, sizes: Mapping[str, int | float]
+) -> Iterator[Hypothesis]:
     """Yield an input of which one part is read again and again, or a neighbour of each element."""
     words = ("row", "column") if value.dim() == 2 else ("element",)
     for where, away in (("after", -1), ("before", 1)):
@@ -277,6 +279,13 @@ def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
     for axis, word in enumerate(words):
         extent = value.shape[axis]
         index = torch.arange(extent)
+        for size, length in sizes.items():
+            if isinstance(length, int) and 1 < length < extent and length not in _TILES:
+                yield (
+                    f"the result is that of `{name}` with {word} j % `{size}` in the place of "
+                    f"{word} j",
+                    {name: value.index_select(axis, index % length)},
+                )
         if value.dim() == 2 and extent > 1:
             first = value.index_select(axis, torch.zeros_like(index))
             yield (

@@ -213,6 +213,13 @@ def _partial(
         for sentence, kept in parts.items():
             if 0 < int(kept.sum()) < length:
                 yield sentence, ratio(squares[:, kept].sum(dim=1))
+    for tile in _TILES:
+        if tile < length:
+            yield (
+                f"the sum counts elements from {tile} on twice, from {2 * tile} on three times, "
+                "and so on",
+                ratio((squares * (columns // tile + 1)).sum(dim=1)),
+            )
     yield (
         f"the sum lacks the first of {length} elements of the row",
         ratio(squares[:, 1:].sum(dim=1)),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from grader.assignment.signature import Argument, Signature
 from grader.checks.common import cpp_code
+from grader.checks.common.stuck_loops import Loop, loops
+from grader.report.evidence import Finding
 from grader.text.hints import hints
 from grader.vocabulary import Memory
 
@@ -20,6 +22,9 @@ _PARAMETERS = {
     "cudaMemcpy2D": ("dst", "dpitch", "src", "spitch", "width", "height", "kind"),
 }
 _MOST_CHARACTERS = 200_000  # of a source: bounds the time
+_MOST_SHOWN = 60  # characters of a condition
+_FREE = re.compile(r"\b(?:free|cudaFree|cudaFreeHost)\s*\(\s*(\w+)\s*\)|\bdelete\s*\[\]\s*(\w+)")
+_POINTER_ADDRESS = re.compile(r"\b(cudaMem(?:cpy|set)\w*)\s*\((?:[^;,]*,)?[^;,&]*&\s*(\w+)\s*,")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class _Copy:
 
 def copy_hint(text: str, line: int | None, message: str, signature: Signature) -> str:
     """Return what the copy in a line does, in its own words, for a finding's message; or ""."""
+    if words := _address_of_pointer(text, line):
+        return words
     copy = next((one for one in _copies(text) if one.line == line), None)
     if copy is None:
         return ""
@@ -49,8 +56,8 @@ def copy_hint(text: str, line: int | None, message: str, signature: Signature) -
         ]
         return (
             f"this copy has {words}: it takes `height` rows of `width` bytes, whose beginnings lie "
-            f"dpitch bytes apart in the destination and spitch in the source. {'; '.join(ends)}"
-        ).rstrip(" .")
+            f"dpitch bytes apart in the destination and spitch in the source; {'; '.join(ends)}"
+        ).rstrip(" ;")
     if "past the end" in message:
         ends = [
             length
@@ -68,6 +75,12 @@ def copy_into(text: str, output: str, signature: Signature) -> str:
         return ""
     (copy,) = found
     length = _length("dst", output, text, signature)
+    loop = _around(text, copy.line)
+    if loop is not None and copy.given["dst"] == output:
+        return (
+            f"the copy in line {copy.line} stands in the loop `{loop.condition.strip()}`, and its "
+            f"destination is the beginning of `{output}` in every round"
+        )
     if copy.function == "cudaMemcpy":
         return f"the copy in line {copy.line} has `{copy.given['count']}` bytes; {length}"
     return (
@@ -96,6 +109,65 @@ def allocation_hint(text: str, line: int | None) -> str:
                     f"long: compare that with the loop and the index of line {line}"
                 )
     return ""
+
+
+def loop_hint(text: str, found: Finding, signature: Signature) -> str:
+    """Return which loop leads host code to an access outside an array, "" if none is found."""
+    loop = None if found.line is None else _around(text, found.line)
+    if loop is None or len(loop.condition) > _MOST_SHOWN:
+        return ""
+    array = next((one for one in signature.arrays if one.name == found.buffer), None)
+    long = f", and `{array.name}` has {_elements(array)}" if array else ""
+    return (
+        f"line {found.line} runs in the loop `{' '.join(loop.condition.split())}`{long}: compare "
+        "the end of the loop with the length of the axis that it runs along"
+    )
+
+
+def freed_hint(text: str) -> str:
+    """Return which memory the file frees and then uses, "" if none."""
+    if len(text) > _MOST_CHARACTERS:
+        return ""
+    bare = cpp_code.without_comments(text)
+    for match in _FREE.finditer(bare):
+        name = match[1] or match[2]
+        # As far as the block goes in which it is freed.
+        begin = bare.find(";", match.end()) + 1
+        depth, end = 0, begin
+        while end < len(bare) and depth >= 0:
+            depth += (bare[end] == "{") - (bare[end] == "}")
+            end += 1
+        block = bare[begin:end]
+        if re.search(r"\b(?:return|break|continue)\b|\bcase\b", bare[match.end() : begin]):
+            continue
+        used = re.search(rf"(?<![\w.&])\b{name}\b(?!\s*=(?!=))", block)
+        again = re.search(rf"\b{name}\s*=(?!=)|&\s*{name}\b", block)
+        if used and not (again and again.start() < used.start()):
+            line = bare.count("\n", 0, match.start()) + 1
+            other = bare.count("\n", 0, begin + used.start()) + 1
+            return f"line {line} frees `{name}`, and line {other} still uses it: free it at the end"
+    return ""
+
+
+def _address_of_pointer(text: str, line: int | None) -> str:
+    """Recognise a call that gets the address of a pointer variable in the place of the pointer."""
+    lines = cpp_code.without_comments(text).split("\n")
+    call = _POINTER_ADDRESS.search(lines[line - 1]) if line and line <= len(lines) else None
+    if call is None:
+        return ""
+    name = call[2]
+    if not re.search(rf"\*\s*{name}\b", text):
+        return ""
+    return (
+        f"`&{name}` is the address of the pointer variable itself, in host memory: {call[1]} needs "
+        f"`{name}`, which holds the array's address"
+    )
+
+
+def _around(text: str, line: int) -> Loop | None:
+    """Return the innermost loop around a line, None if there is none."""
+    around = [loop for loop in loops(text) if loop.first <= line <= loop.last]
+    return min(around, key=lambda one: one.last - one.first, default=None)
 
 
 def _copies(text: str) -> Iterator[_Copy]:

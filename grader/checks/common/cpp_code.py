@@ -148,6 +148,12 @@ def definitions(text: str) -> dict[str, set[str]]:
     return found
 
 
+def first_value(text: str, name: str) -> str:
+    """Return the expression that a variable is first set to in a text, "" if it is not set."""
+    found = re.search(rf"(?<![\w.]){re.escape(name)}\s*=(?!=)", text)
+    return " ".join(_value(text, found.end()).split()) if found else ""
+
+
 def _value(text: str, at: int) -> str:
     """Return the expression that begins at a place."""
     depth = 0

@@ -16,6 +16,7 @@ from grader.vocabulary import Language
 
 _MOST_CHARACTERS = 200_000  # of a source: bounds the time
 _MOST_SHOWN = 50  # characters of an index
+_MOST_VARIABLES = 4  # whose values are shown
 # Other ways to a block's or thread's number than the built-in variables.
 _OTHER_NUMBERS = re.compile(r"cooperative_groups|ctaid|\btid\.|%tid")
 _CONDITION = re.compile(r"\b(?:if|while|for)\s*\(")
@@ -32,10 +33,31 @@ def index_hint(found: Finding, text: str, language: Language) -> str:
     if kernel is None or _OTHER_NUMBERS.search(text):
         return ""
     lines = cpp_code.without_comments(text).split("\n")
-    line = lines[found.line - 1] if found.line <= len(lines) else ""
     if not kernel.line <= found.line <= kernel.last:
         return ""
+    return _of_cuda(found, lines, kernel, text)
+
+
+def _of_cuda(found: Finding, lines: Sequence[str], kernel: cpp_code.Kernel, text: str) -> str:
+    """Return what a CUDA C++ kernel shows about the index of a finding in one of its lines."""
+    assert found.line is not None
+    line = lines[found.line - 1]
     defined = cpp_code.definitions(kernel.body + "\n" + _macros(text))
+    words = _cause(found, line, lines, kernel, defined, text)
+    if not words and found.kind == "out_of_bounds" and (made := _made_of(found, line, kernel)):
+        return f"{found.hint}; {made}"
+    return words
+
+
+def _cause(
+    found: Finding,
+    line: str,
+    lines: Sequence[str],
+    kernel: cpp_code.Kernel,
+    defined: Mapping[str, set[str]],
+    text: str,
+) -> str:
+    assert found.line is not None
     match found.kind:
         case "race" if "different blocks" in found.message:
             return _lacks_block(found, line, kernel, defined)
@@ -54,7 +76,28 @@ def index_hint(found: Finding, text: str, language: Language) -> str:
             stores = [(at, one) for at, one in body if word.search(one)]
             return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
         case "uninitialized" if found.space == "global" and found.buffer:
-            return _filled_later(found.buffer, found.kernel.partition("<")[0], text)
+            return _filled_later(found.buffer, kernel.name, text)
+    return ""
+
+
+def _made_of(found: Finding, line: str, kernel: cpp_code.Kernel) -> str:
+    """Return the index of a line, and what its variables are set to: "`r][x`, r = y + i"."""
+    before = "\n".join(kernel.body.split("\n")[: (found.line or 0) - kernel.line + 1])
+    for name, index, writes in cpp_code.subscripts(line):
+        if len(index) > _MOST_SHOWN or (found.access == "write") != writes:
+            continue
+        made: dict[str, str] = {}
+        open_ = cpp_code.NAME.findall(index)
+        while open_:
+            variable = open_.pop(0)
+            value = cpp_code.first_value(before, variable)
+            if variable in made or not value or len(value) > _MOST_SHOWN:
+                continue
+            made[variable] = value
+            open_ += cpp_code.NAME.findall(value)
+        known = [f"{one} = {value}" for one, value in made.items() if not value.isdigit()]
+        if known:
+            return f"here `{name}[{_shown(index)}]`, where {', '.join(known[:_MOST_VARIABLES])}"
     return ""
 
 

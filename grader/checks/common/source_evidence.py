@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built
-from grader.checks.common.copy_source import allocation_hint, copy_hint
+from grader.checks.common.copy_source import allocation_hint, copy_hint, loop_hint
 from grader.checks.common.index_source import index_hint
 from grader.checks.common.launch_source import launch_hint
 from grader.report.evidence import Finding
@@ -40,15 +40,21 @@ _LAUNCHED_WRONG = frozenset({"out_of_bounds", "uninitialized", "race"})
 
 def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
     """Return the finding with what the source shows about its launch, index or copy as its hint."""
-    if found.file != built.file or (found.hint and _PROVEN_HINT.fullmatch(found.hint)):
+    if found.file != built.file:
+        return found
+    if found.kind in _LAUNCHED_WRONG and found.kernel is not None:
+        words = launch_hint(built.text, built.language, signature, found.kernel)
+        if words:
+            return replace(found, hint=words)
+    if found.hint and _PROVEN_HINT.fullmatch(found.hint):
         return found
     words = ""
     if found.kind == "invalid_copy":
         words = copy_hint(built.text, found.line, found.message, signature)
     elif found.message.startswith("host code accesses memory past the end of what"):
-        words = allocation_hint(built.text, found.line)
+        words = allocation_hint(built.text, found.line) or loop_hint(built.text, found, signature)
+    elif found.message.startswith("host code accesses memory outside an array"):
+        words = loop_hint(built.text, found, signature)
     elif found.kernel is not None:
-        if found.kind in _LAUNCHED_WRONG and found.space != "shared":
-            words = launch_hint(built.text, built.language, signature, found.kernel)
-        words = words or index_hint(found, built.text, built.language)
+        words = index_hint(found, built.text, built.language)
     return replace(found, hint=words) if words else found

@@ -31,7 +31,7 @@ _WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Loop:
+class Loop:
     """A loop of C++: the first line and the last one, and its parts."""
 
     first: int
@@ -58,16 +58,16 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     """
     if len(text) > _MOST_CHARACTERS:
         return None
-    loops = list(_cpp(text) if language is Language.CUDA else _python(text))
-    around = [loop for loop in loops if line is not None and loop.first <= line <= loop.last]
+    found = list(loops(text) if language is Language.CUDA else _python(text))
+    around = [loop for loop in found if line is not None and loop.first <= line <= loop.last]
     for loop in sorted(around, key=lambda one: one.last - one.first):
         if why := _why(loop, language) or _waits(loop, text):
             return StuckLoop(loop.first, why)
-    stuck = [StuckLoop(loop.first, why) for loop in loops if (why := _why(loop, language))]
+    stuck = [StuckLoop(loop.first, why) for loop in found if (why := _why(loop, language))]
     return stuck[0] if len(stuck) == 1 else None
 
 
-def _why(loop: _Loop, language: Language) -> str | None:
+def _why(loop: Loop, language: Language) -> str | None:
     if re.search(r"[*\[]|\w\s*\(", loop.condition) or _LEAVES.search(loop.body):
         return None
     if language is Language.TRITON and re.search(r"\b(?:yield|raise)\b", loop.body):
@@ -85,6 +85,8 @@ def _why(loop: _Loop, language: Language) -> str | None:
     if len(changed) > 1:
         return None
     (name,) = changed
+    if over := _steps_over(loop, name, shown):
+        return over
     if same := _same_again(loop, name, shown):
         return same
     if language is Language.TRITON:
@@ -92,7 +94,7 @@ def _why(loop: _Loop, language: Language) -> str | None:
     return _zero_step(loop, name, shown) or _only_inside(loop, name, shown)
 
 
-def _waits(loop: _Loop, text: str) -> str | None:
+def _waits(loop: Loop, text: str) -> str | None:
     """Recognise a loop that does nothing until another thread has changed memory."""
     shown = " ".join(loop.condition.split())
     if loop.step.strip() or loop.body.strip(" \n\t{};") or len(shown) > _MOST_SHOWN:
@@ -118,7 +120,7 @@ def _changes(text: str, name: str) -> bool:
     )
 
 
-def _same_again(loop: _Loop, name: str, shown: str) -> str | None:
+def _same_again(loop: Loop, name: str, shown: str) -> str | None:
     """Recognise rounds that set the variable to what the round before has set it to."""
     text = f"{loop.step};{loop.body};"
     word = rf"(?<![\w.]){re.escape(name)}"
@@ -138,7 +140,21 @@ def _same_again(loop: _Loop, name: str, shown: str) -> str | None:
     return f"each round of the loop `{shown}` sets `{name}` to `{value}` again"
 
 
-def _zero_step(loop: _Loop, name: str, shown: str) -> str | None:
+def _steps_over(loop: Loop, name: str, shown: str) -> str | None:
+    """Recognise a loop that ends at one number only, which its steps can pass."""
+    word = re.escape(name)
+    ends = re.fullmatch(rf"\s*(?:{word}\s*!=\s*([\w.]+)|([\w.]+)\s*!=\s*{word})\s*", loop.condition)
+    steps = re.findall(rf"(?<![\w.]){word}\s*\+=\s*([\w.]+)", f"{loop.step};{loop.body}")
+    if ends is None or len(steps) != 1 or steps[0] == "1":
+        return None
+    end = ends[1] or ends[2]
+    return (
+        f"the loop `{shown}` goes past `{end}` if the steps of `{steps[0]}` do not meet it "
+        f"exactly: write `{name} < {end}`"
+    )
+
+
+def _zero_step(loop: Loop, name: str, shown: str) -> str | None:
     """Recognise a step that changes nothing: `+= blockIdx.x`, `/=` at 0, `*=` from 0."""
     word = re.escape(name)
     changes = re.findall(
@@ -160,7 +176,7 @@ def _zero_step(loop: _Loop, name: str, shown: str) -> str | None:
     return None
 
 
-def _only_inside(loop: _Loop, name: str, shown: str) -> str | None:
+def _only_inside(loop: Loop, name: str, shown: str) -> str | None:
     """Recognise a loop that changes its variable only inside an `if` without an `else`."""
     if _changes(f"{loop.condition};{loop.step}", name):
         return None
@@ -178,7 +194,7 @@ def _only_inside(loop: _Loop, name: str, shown: str) -> str | None:
     return f"the loop `{shown}` changes `{name}` only inside `if ({test})`"
 
 
-def _cpp(text: str) -> Iterator[_Loop]:
+def loops(text: str) -> Iterator[Loop]:
     """Yield the `for` and `while` loops of C++ source."""
     bare = without_comments(text)
     for found in _LOOP.finditer(bare):
@@ -198,7 +214,7 @@ def _cpp(text: str) -> Iterator[_Loop]:
             start = bare[max(0, found.start() - 200) : found.start()].rpartition(";")[0]
             start = start.rpartition(";")[2] + ";"
         first = bare.count("\n", 0, found.start()) + 1
-        yield _Loop(
+        yield Loop(
             first=first,
             last=bare.count("\n", 0, end) + 1,
             start=start,
@@ -230,7 +246,7 @@ def _end_of_statement(text: str, at: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _python(text: str) -> Iterator[_Loop]:
+def _python(text: str) -> Iterator[Loop]:
     """Yield the `while` loops of Python source, in the words of C++."""
     try:
         tree = ast.parse(text)
@@ -238,7 +254,7 @@ def _python(text: str) -> Iterator[_Loop]:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.While):
-            yield _Loop(
+            yield Loop(
                 first=node.lineno,
                 last=node.end_lineno or node.lineno,
                 start="",

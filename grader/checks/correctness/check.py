@@ -15,7 +15,7 @@ from grader.build.artifact import Rejected
 from grader.build.compile_gate import compile_launches
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.correctness.case_property import separating_property
+from grader.checks.correctness.case_property import rest_of_groups, separating_property
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict, aggregate
 from grader.text.hints import hints, matching_hint
@@ -205,7 +205,7 @@ def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
     what = lead.pattern or lead.message
     if lead.mismatched and not lead.pattern:
         what = f"{what}, without a pattern that is known"
-    where = separating_property(cases)
+    where = rest_of_groups(cases) or separating_property(cases)
     return f"{what} ({case_text(lead.name, lead.sizes, lead.title)})" + (
         f"; {where}" if where else ""
     )

@@ -29,7 +29,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
-from grader.checks.common.copy_source import copy_into
+from grader.checks.common.copy_source import copy_into, freed_hint
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
@@ -44,6 +44,7 @@ from grader.judge.compare import Comparison, accepts, computable, has_arithmetic
 from grader.judge.error_map import error_map, keep_one_map
 from grader.judge.error_pattern import (
     NOTHING_WRITTEN,
+    TORN,
     PatternInput,
     count_unwritten_bytes,
     describe,
@@ -310,8 +311,6 @@ class _CaseRun:
             note = f" (reduced from {usual_s:g} s because an earlier call did not end)"
             message = diagnosis.message.replace(limit, limit + note, 1)
             diagnosis = replace(diagnosis, message=message)
-        if diagnosis.hint == INPUT_HINT and (words := self._launch_hint()):
-            diagnosis = replace(diagnosis, hint=words)
         self.failure = diagnosis
         return diagnosis
 
@@ -319,7 +318,7 @@ class _CaseRun:
         """Call, snapshot, compare."""
         failure, snapshots = self._call_once(buffers, poison=0, first=True)
         if failure is not None:
-            return _result(self._case, failure)
+            return _result(self._case, self._with_source(failure))
         comparisons = self._case_run.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
         doubtful = [wrong] if wrong else [c for c in comparisons if c.within_fraction]
@@ -393,12 +392,21 @@ class _CaseRun:
         if self._nondeterministic and pattern.startswith("every element is"):
             return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
         own = ("launched",) if built.launched else ()
-        known = matching_hint(pattern, "pattern")
-        if not known and (words := self._launch_hint()):
+        known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
+        if not known and (words := self._launch_hint() or freed_hint(built.text)):
             return words
         return matching_hint(pattern, *own, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
+
+    def _with_source(self, failure: Diagnosis) -> Diagnosis:
+        """Return the failure with what the source shows about its cause."""
+        words = ""
+        if failure.hint == INPUT_HINT:
+            words = self._launch_hint()
+        elif failure.verdict is Verdict.RUNTIME_ERROR and self._setup.built.device is Device.CPU:
+            words = freed_hint(self._setup.built.text)
+        return replace(failure, hint=words) if words else failure
 
     def _launch_hint(self) -> str:
         """Return what the source shows to be wrong about a launch, "" if nothing."""
@@ -428,6 +436,7 @@ class _CaseRun:
             written,
             built.text,
             only_first=_only_first(rows) or _only_first(rows.t()),
+            of_every=_first_of_every(rows) or _first_of_every(rows.t()) or (0, 0),
         )
         return f"; {launched}"
 
@@ -510,6 +519,21 @@ def _only_first(rows: torch.Tensor) -> int:
     """Return how many rows are marked, if they are the first ones and nothing else is; else 0."""
     first = int(rows.all(1).sum())
     return first if bool(rows[:first].all()) and not bool(rows[first:].any()) else 0
+
+
+def _first_of_every(rows: torch.Tensor) -> tuple[int, int] | None:
+    """Return how many of how many rows are marked, if they are the first of each group."""
+    marked = rows.all(1)
+    if not bool(marked.any()) or not torch.equal(marked, rows.any(1)):
+        return None
+    for period in (8, 16, 32, 64, 128, 256, 512, 1024):
+        if period >= marked.numel():
+            return None
+        index = torch.arange(marked.numel()) % period
+        count = int(marked[:period].sum())
+        if count < period and torch.equal(marked, index < count):
+            return count, period
+    return None
 
 
 def _within_fraction(comparison: Comparison) -> str:
