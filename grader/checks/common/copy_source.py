@@ -187,7 +187,9 @@ def _copies(text: str) -> Iterator[_Copy]:
 def _length(role: str, name: str, text: str, signature: Signature) -> str:
     """Return how long an array is, by its shape or as it is allocated; "" if that is not known."""
     plain = re.match(r"\w+", re.sub(r"^\([^)]*\)\s*", "", name))
-    word = plain[0] if plain else "?"
+    if plain is None:
+        return ""
+    word = plain[0]
     where = "destination" if role == "dst" else "source"
     array = next((one for one in signature.arrays if one.name == word), None)
     if array is not None:

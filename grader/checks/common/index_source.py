@@ -67,8 +67,8 @@ def _cause(
             return (
                 _one_thread_axis([(found.line, line)], kernel, defined)
                 or _other_length(found.line, line, kernel)
-                or _untested(found.line, line, kernel, defined)
                 or _blocks_past_the_end(found, line, kernel, defined, text)
+                or _untested(found.line, line, kernel, defined)
             )
         case "uninitialized" if found.space == "shared" and found.buffer:
             word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]*\]\s*=(?!=)")

@@ -83,23 +83,20 @@ def _exchanged(call: _Call, signature: Signature) -> str:
     wrong = [
         (given, wanted)
         for given, wanted in pairs
-        if (roles.get(given) is Role.IN and wanted in call.written)
+        if roles.get(given) is Role.IN and wanted in call.written and given != wanted
     ]
-    if not wrong:
-        return ""
     outputs = [
         (given, wanted)
         for given, wanted in pairs
         if given in roles and roles[given] is not Role.IN and wanted not in call.written
     ]
-    ends = (
-        f", which the kernel writes{f', and the output `{outputs[0][0]}` for' if outputs else ''}"
-    )
-    there = f" `{outputs[0][1]}`, which it reads" if outputs else ""
-    (given, wanted), *_ = wrong
+    if not wrong or not outputs:
+        return ""
+    (given, wanted), (output, read) = wrong[0], outputs[0]
     return (
-        f"line {call.line} passes the input `{given}` for `{wanted}`{ends}{there}: are these "
-        "arguments in each other's place?"
+        f"line {call.line} passes the input `{given}` for `{wanted}`, which the kernel writes, and "
+        f"the output `{output}` for `{read}`, which it reads: are these arguments in each other's "
+        "place?"
     )
 
 
@@ -155,7 +152,8 @@ _DIM3 = r"\bdim3\s+(?:\w+\s*(?:[({{][^;]*)?,\s*)?{}\s*(?:=\s*dim3\s*)?([({{])"
 def _axes(expression: str, text: str) -> int | None:
     """Return how many axes a grid or block has as it is written, None if that is not known."""
     if (given := re.match(r"dim3\s*([({])", expression)) is not None:
-        return len(cpp_code.split(expression[given.end() : cpp_code.closing(expression, 4)])) or 1
+        end = cpp_code.closing(expression, given.end() - 1)
+        return len(cpp_code.split(expression[given.end() : end])) or 1
     if not re.fullmatch(r"\w+", expression):
         # A sum or quotient of whole numbers; anything with a call may be a dim3.
         names = cpp_code.NAME.findall(expression)

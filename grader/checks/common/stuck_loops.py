@@ -63,7 +63,11 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     for loop in sorted(around, key=lambda one: one.last - one.first):
         if why := _why(loop, language) or _waits(loop, text):
             return StuckLoop(loop.first, why)
-    stuck = [StuckLoop(loop.first, why) for loop in found if (why := _why(loop, language))]
+    stuck = [
+        StuckLoop(loop.first, why)
+        for loop in found
+        if (why := _why(loop, language) or _waits(loop, text))
+    ]
     return stuck[0] if len(stuck) == 1 else None
 
 

@@ -100,8 +100,8 @@ def rest_of_groups(cases: Sequence[CaseResult]) -> str:
         whole = sum(case.mismatched == rest for case, rest in zip(wrong, rests, strict=True))
         if (
             all(0 < case.mismatched <= rest for case, rest in zip(wrong, rests, strict=True))
-            and 2 * whole > len(wrong)
-            and len(set(rests)) > 1
+            and 4 * whole >= 3 * len(wrong)
+            and max(case.mismatched for case in wrong) > 1
             and all((case.pattern or "").startswith("only the last ") for case in wrong)
         ):
             return f"everywhere only elements after the last whole group of {width} are wrong"
