@@ -36,7 +36,7 @@ _OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
 # Kinds that a mistake which the wrong elements name can bring with it, as a wrong stride does.
 _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
 # A run of the case alone is a proof, whatever fault the kept state leads to, except a race or
-# a read past an end: what they give differs between processes.
+# a read past an end or an access outside a tile: what they give differs between processes.
 _KEPT = "in a process of its own"
 # What wrong elements can have in common by chance, whatever the mistake is.
 _BY_CHANCE = re.compile(r"wrong exactly where|not finite exactly|the errors follow")
@@ -153,7 +153,8 @@ def _explains(wrong: CheckResult | None, finding: Finding) -> bool:
     if wrong is None or in_local or _BY_CHANCE.search(wrong.message):
         return False
     if _KEPT in wrong.message:
-        past_end = finding.kind == "out_of_bounds" and finding.access == "read"
+        outside = finding.kind == "out_of_bounds"
+        past_end = outside and (finding.access == "read" or finding.space == "shared")
         return not past_end and finding.kind != "race"
     in_tile = finding.space == "shared" and finding.kind == "out_of_bounds"
     return finding.kind in _EXPLAINED and not in_tile

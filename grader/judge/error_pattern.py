@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.assignment.tolerance import Tolerance
-from grader.judge import formula_hypothesis, misplaced, row_scale, tile_hypothesis
+from grader.judge import formula_hypothesis, misplaced, moved_factor, row_scale, tile_hypothesis
 from grader.judge.compare import Comparison, accepts, accepts_all, allowed
 from grader.judge.input_hypothesis import WHERE_WRONG
 from grader.judge.wrong_places import alternation, only_diagonals, place
@@ -155,6 +155,8 @@ def _factor(given: PatternInput) -> str | None:
     actual, expected = comparison.actual.double(), comparison.expected.double()
     if int(comparison.wrong.sum()) < _LEAST or not bool(torch.isfinite(actual).all()):
         return None
+    if int((expected != 0).sum()) < _LEAST:
+        return None  # 0 times anything is 0
     loose = Tolerance(atol=4 * given.tolerance.atol, rtol=4 * given.tolerance.rtol)
     for name, value in given.inputs.items():
         whole = value.shape == expected.shape
@@ -500,6 +502,11 @@ def _tile_index(given: PatternInput) -> str | None:
     return tile_hypothesis.explain(given.comparison, given.inputs, given.tolerance)
 
 
+def _moved_factor(given: PatternInput) -> str | None:
+    """Recognise a product of which one factor is read from another place."""
+    return moved_factor.explain(given.comparison, given.inputs)
+
+
 def _row_factor(given: PatternInput) -> str | None:
     """Recognise a factor that is one number within each row, and differs between rows."""
     factors = _row_factors(given)
@@ -543,6 +550,7 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _formula,
     _added,
     _within_rows,
+    _moved_factor,
     _scaled,
     _row_factor,
     _misplaced,

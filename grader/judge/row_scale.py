@@ -175,6 +175,9 @@ def _mistakes(
             f"the sum is of the squares of `{key}`",
             ratio(other.square().sum().expand(whole.shape)),
         )
+        mixed = (rows * other).sum(dim=1)
+        if bool((mixed > 0).all()):
+            yield f"the sum is of `{name}` times `{key}`, not of squares", ratio(mixed)
         yield (
             f"the sum is of the squares of `{name}` times `{key}`",
             ratio((rows * other).square().sum(dim=1)),

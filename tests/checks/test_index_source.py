@@ -93,6 +93,12 @@ def test_one_variable_for_all_threads() -> None:
     assert said("", at=9, **{**fields, "buffer": "tile", "elements": 256}) == ""
 
 
+def test_an_element_that_several_threads_write() -> None:
+    line = "int r = blockIdx.y * 16 + tx; c[r * cols + col] = 1;"
+    assert "both come from threadIdx.x" in said(line, kind="race", other_line=8)
+    assert said("c[row * cols + col] = 1;", kind="race", other_line=8) == ""
+
+
 def test_memory_that_is_filled_too_late() -> None:
     found = said("c[0] = a[0];", kind="uninitialized", buffer="scratch")
     assert "line 16 fills `scratch`, but only after line 15 has launched `k`" in found
@@ -131,6 +137,11 @@ def k(a, c, rows, cols, TILE: tl.constexpr):
         ),
         (
             "tl.store(c + row[:, None] * rows + col[None, :], 1.0, mask=mask)",
+            "out_of_bounds",
+            "`col` is compared with `cols` in the mask, but in line 6 it runs over a row of `rows`",
+        ),
+        (
+            "tl.store(c + row[:, None] * cols + col[None, :], 1.0, mask=mask)",
             "out_of_bounds",
             "",
         ),

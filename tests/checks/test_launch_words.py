@@ -59,6 +59,7 @@ def test_threads_that_wrote_several_elements_are_not_too_few() -> None:
         ([5, 1, 1], [256, 1, 1], (5105,), 3840, "they wrote 3840, 3 for each"),
         ([2, 1, 1], [64, 1, 1], (3, 1025), 2, "the first 2 were reached, one for each"),
         ([5, 1, 1], [256, 1, 1], (5, 1021), 259, "and began one after the thread before"),
+        ([4, 1, 1], [256, 1, 1], (1000,), 640, "before, too close for its 256 threads"),
         ([8, 1, 1], None, (31, 31), 11, "number were not multiplied by its size"),
         ([8, 1, 1], None, (31, 31), 10, "8 programs"),
     ],

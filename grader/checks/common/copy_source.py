@@ -47,7 +47,8 @@ def copy_hint(text: str, line: int | None, message: str, signature: Signature) -
         return _direction(copy, text, signature)
     if copy.function == "cudaMemcpy2D" and ("pitch" in message or "past the end" in message):
         words = ", ".join(
-            f"{name} = `{copy.given[name]}`" for name in ("dpitch", "spitch", "width", "height")
+            f"{name} = `{_value(copy.given[name], text)}`"
+            for name in ("dpitch", "spitch", "width", "height")
         )
         ends = [
             length
@@ -108,6 +109,18 @@ def allocation_hint(text: str, line: int | None) -> str:
                     f"line {number} makes `{name}` {length} {'bytes' if given else 'elements'} "
                     f"long: compare that with the loop and the index of line {line}"
                 )
+    return ""
+
+
+def room_hint(text: str, found: Finding) -> str:
+    """Return how much memory the file gives an array that an index leaves, "" if it is not seen."""
+    name = re.escape(found.buffer or "?")
+    allocation = re.compile(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{name}\s*,\s*([^;]+)\)\s*[;)]")
+    for number, line in enumerate(cpp_code.without_comments(text).split("\n"), start=1):
+        if given := allocation.search(line):
+            words = hints("found")["room for an index"].replace("BUFFER", str(found.buffer))
+            words = words.replace("BYTES", given[1]).replace("NUMBER", str(number))
+            return words.replace("LINE", str(found.line))
     return ""
 
 
@@ -182,6 +195,15 @@ def _copies(text: str) -> Iterator[_Copy]:
             line = bare.count("\n", 0, match.start()) + 1
             words = (" ".join(one.split()) for one in given)
             yield _Copy(line, match[1], dict(zip(names, words, strict=False)))
+
+
+def _value(given: str, text: str) -> str:
+    """Return what a variable is set to in its only assignment, or the argument as it is."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", given):
+        return given
+    bare = cpp_code.without_comments(text)
+    several = len(re.findall(rf"(?<![\w.]){given}\s*[-+*/]?=(?!=)", bare)) != 1
+    return given if several else cpp_code.first_value(bare, given) or given
 
 
 def _length(role: str, name: str, text: str, signature: Signature) -> str:

@@ -63,6 +63,8 @@ def _cause(
             return _lacks_block(found, line, kernel, defined)
         case "race" if found.space == "shared" and found.line == found.other_line:
             return _one_for_all(found, kernel)
+        case "race" if found.line == found.other_line:
+            return _one_thread_axis([(found.line, line)], kernel, defined)
         case "out_of_bounds" if found.space == "global" and (found.element or 0) >= 0:
             return (
                 _one_thread_axis([(found.line, line)], kernel, defined)
@@ -96,8 +98,11 @@ def _made_of(found: Finding, line: str, kernel: cpp_code.Kernel) -> str:
             made[variable] = value
             open_ += cpp_code.NAME.findall(value)
         known = [f"{one} = {value}" for one, value in made.items() if not value.isdigit()]
+        if known and found.space == "shared" and found.block_size:
+            sides = "×".join(map(str, found.block_size)).removesuffix("×1").removesuffix("×1")
+            known.append(f"in a block of {sides} threads")
         if known:
-            return f"here `{name}[{_shown(index)}]`, where {', '.join(known[:_MOST_VARIABLES])}"
+            return f"here `{name}[{_shown(index)}]`, where {', '.join(known[-_MOST_VARIABLES:])}"
     return ""
 
 
@@ -419,6 +424,41 @@ def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[s
     return found
 
 
+def _other_column(
+    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Recognise a column that is compared with another length than that of its rows."""
+    if isinstance(mask, ast.Name) and values.get(mask.id):
+        before = [one for one in values[mask.id] if one.lineno <= line]
+        mask = before[-1] if before else mask
+    limits = {
+        _name(one.left): _name(one.comparators[0])
+        for one in ast.walk(mask)
+        if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Lt)
+    }
+    for node in ast.walk(address):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+            continue
+        rows = [one for one in ast.walk(node.left) if isinstance(one, ast.BinOp)]
+        products = [one for one in rows if isinstance(one.op, ast.Mult)]
+        length = _name(products[0].right) if len(products) == 1 else ""
+        column = _name(node.right)
+        limit = limits.get(column, "") if column else ""
+        if length and limit and limit != length and not {length, limit} & set(values):
+            return (
+                f"`{column}` is compared with `{limit}` in the mask, but in line {line} it runs "
+                f"over a row of `{length}` elements: which of the two is meant?"
+            )
+    return ""
+
+
+def _name(expression: ast.expr) -> str:
+    """Return the variable of an expression such as `col[None, :]`, "" if it is more than one."""
+    while isinstance(expression, ast.Subscript):
+        expression = expression.value
+    return expression.id if isinstance(expression, ast.Name) else ""
+
+
 def _of_mask(
     address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
 ) -> str:
@@ -433,6 +473,8 @@ def _of_mask(
             f"along the {axes[there[name]]} of the mask `{_shown(ast.unparse(mask))}`: the mask of "
             "this block is another one"
         )
+    if other := _other_column(address, mask, values, line):
+        return other
     tested = _words(mask, values)
     blocks = [
         node.id

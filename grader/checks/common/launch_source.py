@@ -56,6 +56,19 @@ def launch_hint(
     )
 
 
+def grid_text(text: str, language: Language, kernel: str) -> str:
+    """Return " (line 17: `(n + 255) / 256`)", the grid of the kernel's only launch, else ""."""
+    if len(text) > _MOST_CHARACTERS:
+        return ""
+    name = kernel.partition("<")[0]
+    found = [
+        call
+        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
+        if call.kernel == name and call.shown[0]
+    ]
+    return f" (line {found[0].line}: `{found[0].shown[0]}`)" if len(found) == 1 else ""
+
+
 def _exchanged(call: _Call, signature: Signature) -> str:
     """Recognise arguments that have the names of other parameters, or the wrong role."""
     pairs = [

@@ -118,6 +118,12 @@ def _width(rows: int) -> int:
 
 def _spans(elements: int, blocks: int, threads: int) -> str:
     """Recognise blocks of several elements a thread that begin as if it had one."""
+    step, over = divmod(elements - threads, max(blocks - 1, 1))
+    if blocks > 2 and over == 0 and 1 < step < threads and threads % step == 0:
+        return (
+            f", and {elements} were reached, as if each block began {step} elements after the one "
+            f"before, too close for its {threads} threads"
+        )
     each, over = divmod(elements - (blocks - 1) * threads, threads)
     if blocks < 4 or over or each not in (2, 4, 8) or elements % (blocks * threads) == 0:
         return ""

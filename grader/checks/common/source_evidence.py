@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built
-from grader.checks.common.copy_source import allocation_hint, copy_hint, loop_hint
+from grader.checks.common.copy_source import allocation_hint, copy_hint, loop_hint, room_hint
+from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.index_source import index_hint
 from grader.checks.common.launch_source import launch_hint
 from grader.report.evidence import Finding
@@ -40,12 +41,16 @@ _LAUNCHED_WRONG = frozenset({"out_of_bounds", "uninitialized", "race"})
 
 def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
     """Return the finding with what the source shows about its launch, index or copy as its hint."""
-    if found.file != built.file:
-        return found
+    if found.file != built.file or found.hint == INPUT_HINT:
+        return found  # the verdict asks for that hint
     if found.kind in _LAUNCHED_WRONG and found.kernel is not None:
         words = launch_hint(built.text, built.language, signature, found.kernel)
         if words:
             return replace(found, hint=words)
+    one_lane = found.hint == hints("found")["one lane past the end"]
+    if one_lane and not re.search(r"[<>]=", built.text):
+        # Without `<=` one element is as much a chance as any other number.
+        found = replace(found, hint=hints("found")["lanes past the end"])
     if found.hint and _PROVEN_HINT.fullmatch(found.hint):
         return found
     words = ""
@@ -56,5 +61,8 @@ def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
     elif found.message.startswith("host code accesses memory outside an array"):
         words = loop_hint(built.text, found, signature)
     elif found.kernel is not None:
-        words = index_hint(found, built.text, built.language)
+        arrays = {array.name for array in signature.arrays}
+        if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
+            words = room_hint(built.text, found)
+        words = words or index_hint(found, built.text, built.language)
     return replace(found, hint=words) if words else found

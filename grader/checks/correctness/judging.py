@@ -35,7 +35,7 @@ from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.kernel_source import rebound_name
-from grader.checks.common.launch_source import launch_hint
+from grader.checks.common.launch_source import grid_text, launch_hint
 from grader.checks.common.launch_words import launch_text
 from grader.checks.common.second_try import second_try
 from grader.judge import input_hypothesis
@@ -438,6 +438,11 @@ class _CaseRun:
             only_first=_only_first(rows) or _only_first(rows.t()),
             of_every=_first_of_every(rows) or _first_of_every(rows.t()) or (0, 0),
         )
+        # A program has no number of threads that shows whether there are enough.
+        programs = built.language is Language.TRITON and launched.endswith(("program", "programs"))
+        if launched.endswith("too few for one each") or programs:
+            kernel = str(self._launched[-1].get("kernel"))
+            launched += grid_text(built.text, built.language, kernel)
         return f"; {launched}"
 
     def _call_once(
