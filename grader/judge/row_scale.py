@@ -165,6 +165,8 @@ def _mistakes(
         f"the sum is of the absolute values of `{name}`, not of their squares",
         ratio(rows.abs().sum(dim=1)),
     )
+    largest = squares.max(dim=1).values
+    yield "the largest square of the row stands in the place of their sum", ratio(largest)
     yield "the square of the sum is taken, not the sum of the squares", ratio(plain.square())
     yield (
         "the variance is taken, not the mean square: the mean is subtracted before the squares",

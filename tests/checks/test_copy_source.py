@@ -12,6 +12,9 @@ from grader.checks.common.copy_source import (
     copy_into,
     freed_hint,
     loop_hint,
+    pitch_hint,
+    room_hint,
+    set_hint,
 )
 from grader.report.evidence import Finding
 
@@ -44,6 +47,11 @@ def source(*lines: str) -> str:
             "the source `column` is in host memory and the destination `d_A` in device memory: the "
             "direction is cudaMemcpyHostToDevice",
         ),
+        (
+            "cudaMemcpy((float*)h_A, d_A, rows, 2);",
+            "to a read-only input",
+            "to `(float*)h_A`, an in",
+        ),
         ("cudaMemset(&column, 0, rows);", "a copy's direction", "`&column` is the address of the"),
         ("cudaMemcpy(&count, d_A, 4, cudaMemcpyDeviceToHost);", PAST, ""),
     ],
@@ -68,6 +76,22 @@ def test_a_copy_that_leaves_elements_out() -> None:
     assert copy_into(source(), "d_A", SIGNATURE) == ""
 
 
+def test_a_copy_with_a_wrong_pitch() -> None:
+    copy = "cudaMemcpy2D(d_A, 4, h_A, step, 4, rows, cudaMemcpyHostToDevice);"
+    found = pitch_hint(source("size_t step = rows * 4;", copy), "d_A", SIGNATURE)
+    assert found.startswith("the copy in line 4 has dpitch = `4`, spitch = `rows * 4`, width")
+    assert pitch_hint(source("int step = 4;"), "d_A", SIGNATURE) == ""
+
+
+def test_an_output_that_is_set_behind_its_copy() -> None:
+    copy = "cudaMemcpy(d_A, column, rows, cudaMemcpyHostToDevice);"
+    clear = "cudaMemset(d_A, 0, rows);"
+    assert "line 4 sets all of `d_A` with cudaMemset, after line 3" in set_hint(
+        source(copy, clear), "d_A"
+    )
+    assert set_hint(source(clear, copy), "d_A") == ""
+
+
 def test_how_long_a_host_array_is() -> None:
     store = "column[row] = h_A[row];"
     assert "`* sizeof(float)` missing" in allocation_hint(
@@ -86,6 +110,16 @@ def test_the_loop_around_an_access() -> None:
     )  # fmt: skip
     found = loop_hint(text, finding, SIGNATURE)
     assert "line 4 runs in the loop `row < cols`, and `h_A` has rows × cols elements" in found
+
+
+def test_room_for_an_index() -> None:
+    finding = Finding(
+        kind="out_of_bounds", severity="error", message="", hint="", file="f.cu", line=9,
+        buffer="room", tool="t",
+    )  # fmt: skip
+    found = room_hint(source("cudaMalloc(&room, blocks * 4);"), finding)
+    assert found.startswith("`room` was given `blocks * 4` bytes in line 3: is that enough")
+    assert room_hint(source("cudaMalloc(&other, 4);"), finding) == ""
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,16 @@ def test_memory_that_is_filled_too_late() -> None:
     assert "line 16 fills `scratch`, but only after line 15 has launched `k`" in found
 
 
+def test_memory_that_nothing_fills() -> None:
+    text = CPP.replace("LINE", "c[0] = a[0];").replace("cudaMemcpy(scratch", "cudaMemcpy(c")
+    finding = Finding(
+        kind="uninitialized", severity="error", message="", hint="", file="k.cu", line=8,
+        kernel="k", buffer="scratch", space="global", tool="t",
+    )  # fmt: skip
+    found = index_hint(finding, text, Language.CUDA)
+    assert found.startswith("`scratch` is allocated, and line 15 passes it to `k`, which reads it")
+
+
 def test_blocks_that_nothing_tests() -> None:
     fields = {**OUT, "block": (3, 0, 0), "thread": (0, 0, 0)}
     found = said("for (int i = tx; i < cols; ++i) c[0] = a[blockIdx.x * cols + i];", **fields)

@@ -45,11 +45,13 @@ def copy_hint(text: str, line: int | None, message: str, signature: Signature) -
         return ""
     if "direction" in message:
         return _direction(copy, text, signature)
-    if copy.function == "cudaMemcpy2D" and ("pitch" in message or "past the end" in message):
-        words = ", ".join(
-            f"{name} = `{_value(copy.given[name], text)}`"
-            for name in ("dpitch", "spitch", "width", "height")
+    if "read-only input" in message:
+        return (
+            f"the destination comes first: this {copy.function} copies from `{copy.given['src']}` "
+            f"to `{copy.given['dst']}`, an input"
         )
+    if copy.function == "cudaMemcpy2D" and ("pitch" in message or "past the end" in message):
+        words = _pitches(copy, text)
         ends = [
             length
             for role, name in (("dst", copy.given["dst"]), ("src", copy.given["src"]))
@@ -110,6 +112,47 @@ def allocation_hint(text: str, line: int | None) -> str:
                     f"long: compare that with the loop and the index of line {line}"
                 )
     return ""
+
+
+def pitch_hint(text: str, output: str, signature: Signature) -> str:
+    """Return the pitches of the cudaMemcpy2D into an output, "" if there is not just one."""
+    found = [
+        one
+        for one in _copies(text)
+        if one.function == "cudaMemcpy2D" and one.given["dst"] == output
+    ]
+    source = _length("src", found[0].given["src"], text, signature) if len(found) == 1 else ""
+    if not source:
+        return ""
+    return (
+        f"the copy in line {found[0].line} has {_pitches(found[0], text)}, and {source}: is spitch "
+        "the distance from row to row there, and does the source begin at the right element?"
+    )
+
+
+def set_hint(text: str, output: str) -> str:
+    """Return which cudaMemset of an output stands behind what computes it, "" if none does."""
+    if len(text) > _MOST_CHARACTERS:
+        return ""
+    bare = cpp_code.without_comments(text)
+    for match in re.finditer(rf"\bcudaMemset\w*\s*\(\s*{re.escape(output)}\s*,", bare):
+        line = bare.count("\n", 0, match.start()) + 1
+        before = [one for one in cpp_code.launches(text) if output in one.arguments]
+        lines = [one.line for one in before if one.line < line]
+        lines += [
+            one.line for one in _copies(text) if one.given["dst"] == output and one.line < line
+        ]
+        if lines:
+            return (
+                f"line {line} sets all of `{output}` with cudaMemset, after line {max(lines)} has "
+                "written the result there: leave it out, or put it first"
+            )
+    return ""
+
+
+def _pitches(copy: _Copy, text: str) -> str:
+    names = ("dpitch", "spitch", "width", "height")
+    return ", ".join(f"{name} = `{_value(copy.given[name], text)}`" for name in names)
 
 
 def room_hint(text: str, found: Finding) -> str:

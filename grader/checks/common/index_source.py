@@ -78,7 +78,9 @@ def _cause(
             stores = [(at, one) for at, one in body if word.search(one)]
             return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
         case "uninitialized" if found.space == "global" and found.buffer:
-            return _filled_later(found.buffer, kernel.name, text)
+            return _filled_later(found.buffer, kernel.name, text) or _never_filled(
+                found.buffer, kernel.name, text
+            )
     return ""
 
 
@@ -99,8 +101,7 @@ def _made_of(found: Finding, line: str, kernel: cpp_code.Kernel) -> str:
             open_ += cpp_code.NAME.findall(value)
         known = [f"{one} = {value}" for one, value in made.items() if not value.isdigit()]
         if known and found.space == "shared" and found.block_size:
-            sides = "×".join(map(str, found.block_size)).removesuffix("×1").removesuffix("×1")
-            known.append(f"in a block of {sides} threads")
+            known.append(f"in a block of {_sides_of(found.block_size)} threads")
         if known:
             return f"here `{name}[{_shown(index)}]`, where {', '.join(known[-_MOST_VARIABLES:])}"
     return ""
@@ -186,11 +187,18 @@ def _of_stores(found: Finding, stores: Sequence[tuple[int, str]]) -> str:
         return ""
     places = " and ".join(dict.fromkeys(f"line {at}" for at, _ in stores))
     several = len(stores) > 1
+    sides = _sides_of(found.block_size) if found.block_size else ""
+    threads = f", in a block of {sides} threads" if sides else ""
     return (
-        f"{places} store{'' if several else 's'} into `{found.buffer}`, but not into every element "
-        "that is read: check the index and the condition there, with zeros past the end, and that "
-        "a barrier stands between"
+        f"{places} store{'' if several else 's'} into `{found.buffer}`{threads}, but not into "
+        "every element that is read: check the index and the condition there, with zeros past the "
+        "end, the number of threads, and that a barrier stands between"
     )
+
+
+def _sides_of(block: tuple[int, int, int]) -> str:
+    """Return "32×32"."""
+    return "×".join(map(str, block)).removesuffix("×1").removesuffix("×1")
 
 
 def _filled_later(buffer: str, kernel: str, text: str) -> str:
@@ -223,6 +231,24 @@ def _filled_later(buffer: str, kernel: str, text: str) -> str:
                 f"`{kernel}`, which reads it: put line {number} first"
             )
     return ""
+
+
+def _never_filled(buffer: str, kernel: str, text: str) -> str:
+    """Recognise memory that the file allocates and gives to no kernel or copy that writes it."""
+    word = re.escape(buffer)
+    bare, found = cpp_code.without_comments(text), cpp_code.kernels(text)
+    used = [one for one in cpp_code.launches(text) if buffer in one.arguments]
+    reading = next((one for one in used if one.kernel == kernel), None)
+    others = [one for one in used if one.kernel != kernel or one.kernel not in found]
+    allocated = re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", bare)
+    copied = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\([^;]*\b{word}\b", bare)
+    if reading is None or others or allocated is None or copied:
+        return ""
+    return (
+        f"`{buffer}` is allocated, and line {reading.line} passes it to `{kernel}`, which reads "
+        "it, but no launch and no copy before that gets it to write to: is another array passed "
+        "there?"
+    )
 
 
 def _conditions(kernel: cpp_code.Kernel, line: int) -> Iterator[str]:

@@ -41,8 +41,10 @@ _LAUNCHED_WRONG = frozenset({"out_of_bounds", "uninitialized", "race"})
 
 def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
     """Return the finding with what the source shows about its launch, index or copy as its hint."""
-    if found.file != built.file or found.hint == INPUT_HINT:
-        return found  # the verdict asks for that hint
+    # Of a kernel's write to an input, the verdict asks for the hint.
+    kept = found.hint == INPUT_HINT and found.kind != "invalid_copy"
+    if found.file != built.file or kept:
+        return found
     if found.kind in _LAUNCHED_WRONG and found.kernel is not None:
         words = launch_hint(built.text, built.language, signature, found.kernel)
         if words:

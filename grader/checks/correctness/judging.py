@@ -29,7 +29,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
-from grader.checks.common.copy_source import copy_into, freed_hint
+from grader.checks.common.copy_source import copy_into, freed_hint, pitch_hint, set_hint
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
@@ -395,9 +395,18 @@ class _CaseRun:
         known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
         if not known and (words := self._launch_hint() or freed_hint(built.text)):
             return words
+        if built.language is Language.CUDA and (words := self._copy_hint(pattern, output)):
+            return words
         return matching_hint(pattern, *own, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
+
+    def _copy_hint(self, pattern: str, output: str) -> str:
+        """Return which copy or cudaMemset of the host code gives this pattern, "" if none does."""
+        text, signature = self._setup.built.text, self._setup.assignment.signature
+        if pattern.startswith("output element i is"):
+            return pitch_hint(text, output, signature)
+        return set_hint(text, output) if pattern.startswith("every element is") else ""
 
     def _with_source(self, failure: Diagnosis) -> Diagnosis:
         """Return the failure with what the source shows about its cause."""
