@@ -70,7 +70,7 @@ def _cause(
                 _one_thread_axis([(found.line, line)], kernel, defined)
                 or _other_length(found.line, line, kernel)
                 or _blocks_past_the_end(found, line, kernel, defined, text)
-                or _untested(found.line, line, kernel, defined)
+                or _untested(found, line, kernel, defined)
             )
         case "uninitialized" if found.space == "shared" and found.buffer:
             word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]*\]\s*=(?!=)")
@@ -321,11 +321,11 @@ def _blocks_past_the_end(
 
 
 def _untested(
-    number: int, line: str, kernel: cpp_code.Kernel, defined: Mapping[str, set[str]]
+    found: Finding, line: str, kernel: cpp_code.Kernel, defined: Mapping[str, set[str]]
 ) -> str:
     """Recognise a variable of an index that no condition tests, while others are tested."""
     tested: set[str] = set()
-    for one in _conditions(kernel, number):
+    for one in _conditions(kernel, found.line or 0):
         if _COMPARED.search(one):
             tested |= set(cpp_code.NAME.findall(one))
     if not tested:
@@ -349,12 +349,22 @@ def _untested(
                 for other in tested
             )
         ]
-        if len(used) > 1 and len(open_) == 1:
+        if len(used) > 1 and len(open_) == 1 and not _is_zero(open_[0], found, defined):
             return (
                 f"no condition tests `{open_[0]}`, which is part of the index `{_shown(index)}` of "
                 f"`{name}`: compare it with the length of its own axis as well"
             )
     return ""
+
+
+def _is_zero(name: str, found: Finding, defined: Mapping[str, set[str]]) -> bool:
+    """True if all numbers of block and thread that a variable is made of are 0 in the finding."""
+    numbers = {"blockIdx": found.block or (0, 0, 0), "threadIdx": found.thread or (0, 0, 0)}
+    return all(
+        numbers[word]["xyz".index(axis)] == 0
+        for word, _, axis in (one.partition(".") for one in cpp_code.origins({name}, defined))
+        if word in numbers and axis in ("x", "y", "z")
+    )
 
 
 def _triton_hint(found: Finding, text: str) -> str:
