@@ -52,7 +52,11 @@ def source(*lines: str) -> str:
             "to a read-only input",
             "to `(float*)h_A`, an in",
         ),
-        ("cudaMemset(&column, 0, rows);", "a copy's direction", "`&column` is the address of the"),
+        (
+            "cudaMemset(&column, 0, rows);",
+            "a copy's direction",
+            "`&column` in line 5 is the address",
+        ),
         ("cudaMemcpy(&count, d_A, 4, cudaMemcpyDeviceToHost);", PAST, ""),
     ],
 )

@@ -67,7 +67,14 @@ def copy_hint(text: str, line: int | None, message: str, signature: Signature) -
             for role in ("dst", "src")
             if (length := _length(role, copy.given[role], text, signature))
         ]
-        return f"the copy has `{copy.given['count']}` bytes; {'; '.join(ends)}" if ends else ""
+        size = _value(copy.given["count"], text)
+        begins = [
+            f"the copy begins at `{copy.given[role]}`"
+            for role in ("dst", "src")
+            if re.search(r"\+", copy.given[role])
+        ]
+        words = "; ".join([f"the copy has `{size}` bytes", *begins, *ends])
+        return words if ends else ""
     return ""
 
 
@@ -115,15 +122,16 @@ def allocation_hint(text: str, line: int | None) -> str:
 
 
 def pitch_hint(text: str, output: str, signature: Signature) -> str:
-    """Return the pitches of the cudaMemcpy2D into an output, "" if there is not just one."""
-    found = [
-        one
-        for one in _copies(text)
-        if one.function == "cudaMemcpy2D" and one.given["dst"] == output
-    ]
+    """Return what the only copy into an output takes of its source, "" if there is not one."""
+    found = [one for one in _copies(text) if one.given["dst"] == output]
     source = _length("src", found[0].given["src"], text, signature) if len(found) == 1 else ""
     if not source:
         return ""
+    if found[0].function == "cudaMemcpy":
+        return (
+            f"the copy in line {found[0].line} takes `{found[0].given['count']}` bytes that lie "
+            f"side by side, and {source}: gather what lies apart first, or use cudaMemcpy2D"
+        )
     return (
         f"the copy in line {found[0].line} has {_pitches(found[0], text)}, and {source}: is spitch "
         "the distance from row to row there, and does the source begin at the right element?"
@@ -157,13 +165,10 @@ def _pitches(copy: _Copy, text: str) -> str:
 
 def room_hint(text: str, found: Finding) -> str:
     """Return how much memory the file gives an array that an index leaves, "" if it is not seen."""
-    name = re.escape(found.buffer or "?")
-    allocation = re.compile(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{name}\s*,\s*([^;]+)\)\s*[;)]")
-    for number, line in enumerate(cpp_code.without_comments(text).split("\n"), start=1):
-        if given := allocation.search(line):
-            words = hints("found")["room for an index"].replace("BUFFER", str(found.buffer))
-            words = words.replace("BYTES", given[1]).replace("NUMBER", str(number))
-            return words.replace("LINE", str(found.line))
+    for number, size in _allocations(text, found.buffer or "?")[:1]:
+        words = hints("found")["room for an index"].replace("BUFFER", str(found.buffer))
+        words = words.replace("BYTES", size).replace("NUMBER", str(number))
+        return words.replace("LINE", str(found.line))
     return ""
 
 
@@ -205,18 +210,25 @@ def freed_hint(text: str) -> str:
     return ""
 
 
+def address_hint(text: str) -> str:
+    """Return which copy gets the address of a pointer variable, "" if none does."""
+    if len(text) > _MOST_CHARACTERS:
+        return ""
+    lines = range(1, text.count("\n") + 2)
+    return next((words for line in lines if (words := _address_of_pointer(text, line))), "")
+
+
 def _address_of_pointer(text: str, line: int | None) -> str:
     """Recognise a call that gets the address of a pointer variable in the place of the pointer."""
     lines = cpp_code.without_comments(text).split("\n")
     call = _POINTER_ADDRESS.search(lines[line - 1]) if line and line <= len(lines) else None
-    if call is None:
+    # A variable that is no array can be copied to.
+    if call is None or not _allocations(text, call[2]):
         return ""
     name = call[2]
-    if not re.search(rf"\*\s*{name}\b", text):
-        return ""
     return (
-        f"`&{name}` is the address of the pointer variable itself, in host memory: {call[1]} needs "
-        f"`{name}`, which holds the array's address"
+        f"`&{name}` in line {line} is the address of the pointer variable itself, in host memory: "
+        f"{call[1]} needs `{name}`, which holds the array's address"
     )
 
 
@@ -259,11 +271,21 @@ def _length(role: str, name: str, text: str, signature: Signature) -> str:
     array = next((one for one in signature.arrays if one.name == word), None)
     if array is not None:
         return f"the {where} `{word}` has {_elements(array)}"
-    allocated = re.findall(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,\s*([^;]+?)\)\s*[;)]", text)
-    allocated += re.findall(rf"\b{word}\s*=\s*(?:\([^)]*\)\s*)?malloc\s*\(([^;]+)\)\s*;", text)
-    if len(allocated) != 1:
-        return ""
-    return f"the {where} `{word}` was given `{' '.join(allocated[0].split())}` bytes"
+    given = [size for _, size in _allocations(text, word)]
+    return f"the {where} `{word}` was given `{given[0]}` bytes" if len(given) == 1 else ""
+
+
+def _allocations(text: str, name: str) -> list[tuple[int, str]]:
+    """Return the line and the bytes of each cudaMalloc and malloc of an array."""
+    bare, word = cpp_code.without_comments(text), re.escape(name)
+    calls = rf"\b(cudaMalloc\w*)\s*\((?=[^;]*&\s*{word}\s*,)|\b{word}\s*=[^;=]*\bmalloc\s*\("
+    found = []
+    for match in re.finditer(calls, bare):
+        inside = bare[match.end() : cpp_code.closing(bare, match.end() - 1)]
+        arguments = cpp_code.split(inside)
+        size = arguments[1] if match[1] and len(arguments) > 1 else inside
+        found.append((bare.count("\n", 0, match.start()) + 1, " ".join(size.split())))
+    return found
 
 
 def _elements(array: Argument) -> str:

@@ -207,9 +207,9 @@ def _filled_later(buffer: str, kernel: str, text: str) -> str:
     reading = next(
         (one for one in all_launches if one.kernel == kernel and buffer in one.arguments), None
     )
-    if reading is None:
-        return ""
     word = re.escape(buffer)
+    if reading is None or not re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", text):
+        return ""
     for at, line in enumerate(cpp_code.without_comments(text).split("\n")[reading.line :]):
         number = reading.line + 1 + at
         if line.startswith("}"):

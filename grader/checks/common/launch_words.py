@@ -50,6 +50,8 @@ def launch_text(
         what += f"{math.prod(threads)} for {_count([math.prod(shape)], 'element')}"
     if unused:
         return what + unused
+    if only_first in (blocks * width for blocks, width in zip(grid, block, strict=True)):
+        only_first = 0  # all that the launch has along an axis
     sides = [(grid[0], block[0]), (grid[0], block[1]), (grid[1], block[1])]
     if overlap := _overlap(only_first, sides) or _spans(only_first, grid[0], block[0]):
         return what + overlap

@@ -66,5 +66,10 @@ def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
         arrays = {array.name for array in signature.arrays}
         if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
             words = room_hint(built.text, found)
+        if found.kind == "uninitialized" and found.buffer in {
+            array.name for array in signature.arrays if not array.role.read
+        }:
+            words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
+            words = words.replace("KERNEL", found.kernel)
         words = words or index_hint(found, built.text, built.language)
     return replace(found, hint=words) if words else found

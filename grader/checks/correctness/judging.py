@@ -29,7 +29,13 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
-from grader.checks.common.copy_source import copy_into, freed_hint, pitch_hint, set_hint
+from grader.checks.common.copy_source import (
+    address_hint,
+    copy_into,
+    freed_hint,
+    pitch_hint,
+    set_hint,
+)
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
@@ -393,7 +399,7 @@ class _CaseRun:
             return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
         own = ("launched",) if built.launched else ()
         known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
-        if not known and (words := self._launch_hint() or freed_hint(built.text)):
+        if not known and (words := self._launch_hint() or self._host_hint()):
             return words
         if built.language is Language.CUDA and (words := self._copy_hint(pattern, output)):
             return words
@@ -414,8 +420,15 @@ class _CaseRun:
         if failure.hint == INPUT_HINT:
             words = self._launch_hint()
         elif failure.verdict is Verdict.RUNTIME_ERROR and self._setup.built.device is Device.CPU:
-            words = freed_hint(self._setup.built.text)
+            words = self._host_hint()
         return replace(failure, hint=words) if words else failure
+
+    def _host_hint(self) -> str:
+        """Return which memory the host code uses in a way that cannot be meant, "" if none."""
+        built = self._setup.built
+        if built.language is not Language.CUDA:
+            return ""
+        return freed_hint(built.text) or address_hint(built.text)
 
     def _launch_hint(self) -> str:
         """Return what the source shows to be wrong about a launch, "" if nothing."""
