@@ -85,7 +85,7 @@ def _added_to_output(given: PatternInput) -> str | None:
     # What is small beside the poison is lost in a sum with it.
     tells = expected.abs() > poison.abs() / 1000
     added = (given.again.double()[wrong] - (expected + poison)).abs()
-    if 4 * int(tells.sum()) >= 3 * tells.numel() and bool(
+    if 4 * int(tells.sum()) >= 3 * tells.numel() > 0 and bool(
         (added <= 2e-2 * expected.abs())[tells].all()
     ):
         return "the result is added to what the output held before the call"

@@ -74,7 +74,9 @@ def explain(
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
         agrees = accepts_all(comparison.actual, other, loose)
-        if some and not agrees and partly is None and accepts_all(bad, other[wrong], loose):
+        # Another number for a scalar is wrong everywhere.
+        here = some and not agrees and partly is None and not changed.keys() <= scalars
+        if here and accepts_all(bad, other[wrong], loose):
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
