@@ -121,7 +121,9 @@ def _width(rows: int) -> int:
 def _spans(elements: int, blocks: int, threads: int) -> str:
     """Recognise blocks of several elements a thread that begin as if it had one."""
     step, over = divmod(elements - threads, max(blocks - 1, 1))
-    if blocks > 2 and over == 0 and 1 < step < threads and threads % step == 0:
+    # A multiple of the threads is as well a share of each.
+    close = 1 < step < threads and threads % step == 0 and elements % threads
+    if blocks > 2 and over == 0 and close:
         return (
             f", and {elements} were reached, as if each block began {step} elements after the one "
             f"before, too close for its {threads} threads"
