@@ -11,7 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.build.diagnostics import advice
-from grader.report.evidence import BuildEvidence, Diagnostic, Finding, FindingKind, MemoryEvidence
+from grader.report.evidence import (
+    BuildEvidence,
+    CorrectnessEvidence,
+    Diagnostic,
+    Finding,
+    FindingKind,
+    MemoryEvidence,
+)
 from grader.report.model import CheckResult, KernelResult
 from grader.report.verdict import Verdict
 from grader.text.hints import matching_hint
@@ -29,7 +36,7 @@ _OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
 # Kinds that a mistake which the wrong elements name can bring with it, as a wrong stride does.
 _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
 # A run of the case alone is a proof, whatever fault the kept state leads to, except a race or
-# a read past an end: what they give differs between processes.
+# a read past an end or an access outside a tile: what they give differs between processes.
 _KEPT = "in a process of its own"
 # What wrong elements can have in common by chance, whatever the mistake is.
 _BY_CHANCE = re.compile(r"wrong exactly where|not finite exactly|the errors follow")
@@ -63,7 +70,7 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
         missed = _missed_barrier(kernel)
         if missed is not None and finding is not None and finding.kind in _OF_MISSED_BARRIER:
             return Lead(message=missed.message, hint=missed.hint, shown=missed)
-        known = wrong is not None and bool(matching_hint(wrong.message, "pattern"))
+        known = wrong is not None and _names_cause(wrong)
         if known and (finding is None or _explains(wrong, finding)):
             assert wrong is not None
             return Lead(message=wrong.message, hint=wrong.hint)
@@ -87,6 +94,15 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
         errors = [found for found in check.evidence.diagnostics if found.message in check.message]
         return Lead(message=check.message, hint=check.hint, shown=errors[0] if errors else None)
     return Lead(message=check.message, hint=check.hint)
+
+
+def _names_cause(wrong: CheckResult) -> bool:
+    """True if the pattern that a message begins with, without the case it is of, is a known one."""
+    patterns = {wrong.message}
+    if isinstance(wrong.evidence, CorrectnessEvidence):
+        found = {case.pattern or "" for case in wrong.evidence.cases}
+        patterns |= {one for one in found if one and wrong.message.startswith(one)}
+    return any(matching_hint(one, "pattern") for one in patterns)
 
 
 def _missed_barrier(kernel: KernelResult) -> Finding | None:
@@ -137,7 +153,8 @@ def _explains(wrong: CheckResult | None, finding: Finding) -> bool:
     if wrong is None or in_local or _BY_CHANCE.search(wrong.message):
         return False
     if _KEPT in wrong.message:
-        past_end = finding.kind == "out_of_bounds" and finding.access == "read"
+        outside = finding.kind == "out_of_bounds"
+        past_end = outside and (finding.access == "read" or finding.space == "shared")
         return not past_end and finding.kind != "race"
     in_tile = finding.space == "shared" and finding.kind == "out_of_bounds"
     return finding.kind in _EXPLAINED and not in_tile

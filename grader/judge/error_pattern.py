@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.assignment.tolerance import Tolerance
-from grader.judge import formula_hypothesis, misplaced, row_scale, tile_hypothesis
+from grader.judge import formula_hypothesis, misplaced, moved_factor, row_scale, tile_hypothesis
 from grader.judge.compare import Comparison, accepts, accepts_all, allowed
 from grader.judge.input_hypothesis import WHERE_WRONG
 from grader.judge.wrong_places import alternation, only_diagonals, place
@@ -85,7 +85,9 @@ def _added_to_output(given: PatternInput) -> str | None:
     # What is small beside the poison is lost in a sum with it.
     tells = expected.abs() > poison.abs() / 1000
     added = (given.again.double()[wrong] - (expected + poison)).abs()
-    if bool(tells.any()) and bool((added <= 2e-2 * expected.abs())[tells].all()):
+    if 4 * int(tells.sum()) >= 3 * tells.numel() > 0 and bool(
+        (added <= 2e-2 * expected.abs())[tells].all()
+    ):
         return "the result is added to what the output held before the call"
     return None
 
@@ -101,6 +103,9 @@ def _never_written(given: PatternInput) -> str | None:
         return f"{diagonal} is written, other elements are never written"
     if int(wrong.sum()) == count:
         return f"{place(wrong)}: never written"
+    where = place(unwritten)
+    if where.startswith("only"):
+        return f"{where}: never written; others are wrong"
     return f"{count} of the wrong elements were never written"
 
 
@@ -152,6 +157,8 @@ def _factor(given: PatternInput) -> str | None:
     actual, expected = comparison.actual.double(), comparison.expected.double()
     if int(comparison.wrong.sum()) < _LEAST or not bool(torch.isfinite(actual).all()):
         return None
+    if int((expected != 0).sum()) < _LEAST:
+        return None  # 0 times anything is 0
     loose = Tolerance(atol=4 * given.tolerance.atol, rtol=4 * given.tolerance.rtol)
     for name, value in given.inputs.items():
         whole = value.shape == expected.shape
@@ -497,6 +504,11 @@ def _tile_index(given: PatternInput) -> str | None:
     return tile_hypothesis.explain(given.comparison, given.inputs, given.tolerance)
 
 
+def _moved_factor(given: PatternInput) -> str | None:
+    """Recognise a product of which one factor is read from another place."""
+    return moved_factor.explain(given.comparison, given.inputs)
+
+
 def _row_factor(given: PatternInput) -> str | None:
     """Recognise a factor that is one number within each row, and differs between rows."""
     factors = _row_factors(given)
@@ -540,6 +552,7 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _formula,
     _added,
     _within_rows,
+    _moved_factor,
     _scaled,
     _row_factor,
     _misplaced,

@@ -108,7 +108,7 @@ def scaled_exponent(
 def added(
     comparison: Comparison, inputs: Mapping[str, torch.Tensor], tolerance: Tolerance
 ) -> str | None:
-    """Return what is added to every element: an input, or one number."""
+    """Return what is added to every element: an input, or one number; or a sum for a product."""
     if not _comparable(comparison) or tolerance.exact:
         return None
     actual, expected = comparison.actual.double(), comparison.expected.double()
@@ -123,6 +123,16 @@ def added(
             predicted = expected + sign * value.double()
             if bool(accepts(comparison.actual, predicted, loose).all()):
                 return f"`{name}` is {words} every element of the result"
+        factor = value.double()
+        if bool((factor == 0).any()) or not bool((expected != 0).any()):
+            continue
+        without = expected / factor
+        for words, predicted in (
+            (f"`{name}` is added in every element, where it is a factor", without + factor),
+            (f"every element is divided by `{name}`, where it is a factor", without / factor),
+        ):
+            if bool(accepts(comparison.actual, predicted, loose).all()):
+                return words
     apart = actual - expected
     number = float(apart.median())
     spread = float((apart - number).abs().max())

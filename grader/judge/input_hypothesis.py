@@ -78,7 +78,9 @@ def explain(
         if closest is not None and not changed.keys() <= scalars:
             break  # another number for a scalar explains it, and nothing is simpler
         agrees = accepts_all(comparison.actual, other, loose)
-        if some and not agrees and partly is None and accepts_all(bad, other[wrong], loose):
+        # Another number for a scalar is wrong everywhere.
+        here = some and not agrees and partly is None and not changed.keys() <= scalars
+        if here and accepts_all(bad, other[wrong], loose):
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
@@ -190,7 +192,7 @@ def _hypotheses(
     yield from _other_sums(signature, inputs, comparison.output)
     for name, value in inputs.items():
         if value.is_floating_point() and value.dim() in (1, 2):
-            yield from _other_elements(name, value)
+            yield from _other_elements(name, value, case.sizes)
     for name, value in inputs.items():
         expected = comparison.expected
         if value.shape == expected.shape and value.is_floating_point():
@@ -246,13 +248,15 @@ def _other_strides(
                 turned,
             )
     row, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
-    for size, stride in sizes.items():
-        if not isinstance(stride, int) or stride == columns:
-            continue
+    strides = {stride: f"`{size}`" for size, stride in sizes.items() if isinstance(stride, int)}
+    # A block's size in the place of a size; beyond the columns it would leave the array.
+    fixed = [tile for tile in (*_TILES[2:], 2048) if tile not in strides]
+    strides |= {tile: str(tile) for tile in fixed if columns // 8 < tile < columns}
+    for stride, words in strides.items():
         at = row * stride + column
-        if int(at.max()) < flat.numel():
+        if stride != columns and int(at.max()) < flat.numel():
             yield (
-                f"the result is that of `{name}` with rows `{size}` elements apart, not `{width}`",
+                f"the result is that of `{name}` with rows {words} elements apart, not `{width}`",
                 {name: flat[at]},
             )
 
@@ -266,7 +270,9 @@ def _tiles_turned(value: torch.Tensor, tile: int) -> torch.Tensor:
     return turned[:rows, :columns].contiguous()
 
 
-def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
+def _other_elements(
+    name: str, value: torch.Tensor, sizes: Mapping[str, int | float]
+) -> Iterator[Hypothesis]:
     """Yield an input of which one part is read again and again, or a neighbour of each element."""
     words = ("row", "column") if value.dim() == 2 else ("element",)
     for where, away in (("after", -1), ("before", 1)):
@@ -279,6 +285,13 @@ def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
     for axis, word in enumerate(words):
         extent = value.shape[axis]
         index = torch.arange(extent)
+        for size, length in sizes.items():
+            if isinstance(length, int) and 1 < length < extent and length not in _TILES:
+                yield (
+                    f"the result is that of `{name}` with {word} j % `{size}` in the place of "
+                    f"{word} j",
+                    {name: value.index_select(axis, index % length)},
+                )
         if value.dim() == 2 and extent > 1:
             first = value.index_select(axis, torch.zeros_like(index))
             yield (
@@ -291,6 +304,12 @@ def _other_elements(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
                     f"the result is that of `{name}` with its first {tile} {word}s in the place of "
                     f"every {tile}",
                     {name: value.index_select(axis, index % tile)},
+                )
+            if 8 <= tile < extent <= 64 * tile:
+                yield (
+                    f"the result is that of `{name}` with tile t, of {tile} {word}s, read from "
+                    f"{word} t on, not from {word} {tile} t",
+                    {name: value.index_select(axis, index // tile + index % tile)},
                 )
 
 

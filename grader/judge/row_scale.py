@@ -165,6 +165,8 @@ def _mistakes(
         f"the sum is of the absolute values of `{name}`, not of their squares",
         ratio(rows.abs().sum(dim=1)),
     )
+    largest = squares.max(dim=1).values
+    yield "the largest square of the row stands in the place of their sum", ratio(largest)
     yield "the square of the sum is taken, not the sum of the squares", ratio(plain.square())
     yield (
         "the variance is taken, not the mean square: the mean is subtracted before the squares",
@@ -175,6 +177,9 @@ def _mistakes(
             f"the sum is of the squares of `{key}`",
             ratio(other.square().sum().expand(whole.shape)),
         )
+        mixed = (rows * other).sum(dim=1)
+        if bool((mixed > 0).all()):
+            yield f"the sum is of `{name}` times `{key}`, not of squares", ratio(mixed)
         yield (
             f"the sum is of the squares of `{name}` times `{key}`",
             ratio((rows * other).square().sum(dim=1)),
@@ -213,6 +218,13 @@ def _partial(
         for sentence, kept in parts.items():
             if 0 < int(kept.sum()) < length:
                 yield sentence, ratio(squares[:, kept].sum(dim=1))
+    for tile in _TILES:
+        if tile < length:
+            yield (
+                f"the sum counts elements from {tile} on twice, from {2 * tile} on three times, "
+                "and so on",
+                ratio((squares * (columns // tile + 1)).sum(dim=1)),
+            )
     yield (
         f"the sum lacks the first of {length} elements of the row",
         ratio(squares[:, 1:].sum(dim=1)),

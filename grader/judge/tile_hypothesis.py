@@ -1,8 +1,9 @@
 """Explain a wrong product of matrices by one wrong index of a tile: "[ty][tx] of `a`, not [ty][p]".
 
 Threads (ty, tx) of a block load a tile of each matrix and multiply: the sum of A[ty][p] * B[p][tx]
-over p. Each of the four indices may be another of the three, where a tile is loaded or read. It is
-a hint, never part of a verdict.
+over p. Each of the four indices may be another of the three, where a tile is loaded or read.
+Without tiles the same goes for rows and columns of the matrices. It is a hint, never part of a
+verdict.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _TILES = (16, 32, 8)
 _LEAST = 8  # wrong elements; fewer agree by chance
 _MOST = 2**19  # products: bounds the time
 _NAMES = {"y": "ty", "x": "tx", "p": "p"}
+_WHOLE = {"y": "row", "x": "col", "p": "p"}
 
 
 def explain(
@@ -42,7 +44,8 @@ def explain(
         left, right = first.double(), second.double()
         if not accepts_all((left @ right).to(expected.dtype), expected, loose):
             continue
-        for tile in _TILES:
+        whole = max(*first.shape, *second.shape)
+        for tile in (whole, *_TILES) if whole**3 <= _MOST else _TILES:
             for one, other in itertools.product(itertools.product("yxp", repeat=2), repeat=2):
                 index, peer = "".join(one), "".join(other)
                 if (index == "yp") == (peer == "px"):
@@ -55,6 +58,11 @@ def explain(
                 told = int((~accepts(seen, expected, tolerance)).sum()) >= _LEAST
                 if told and accepts_all(actual, seen, loose):
                     name, wrong, right_one = (a, index, "yp") if peer == "px" else (b, peer, "px")
+                    if tile == whole:
+                        return (
+                            f"the sum has `{name}`{_place(wrong, _WHOLE)} in the place of "
+                            f"`{name}`{_place(right_one, _WHOLE)}, for row and col of the result"
+                        )
                     return (
                         f"the sum has element {_place(wrong)} of each {tile}×{tile} tile of "
                         f"`{name}` in the place of {_place(right_one)} within the tile"
@@ -62,8 +70,8 @@ def explain(
     return None
 
 
-def _place(index: str) -> str:
-    return "".join(f"[{_NAMES[letter]}]" for letter in index)
+def _place(index: str, names: Mapping[str, str] = _NAMES) -> str:
+    return "".join(f"[{names[letter]}]" for letter in index)
 
 
 def _product(

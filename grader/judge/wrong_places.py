@@ -92,6 +92,9 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
         return f"only {words} {int(marked[0])} to {int(marked[-1])}"
     if regular := _of_every(marked, total, words):
         return regular
+    steps = marked[1:] - marked[:-1]
+    if count > 2 and bool((steps == steps[0]).all()):
+        return f"only one of every {int(steps[0])} {words}, from {word} {int(marked[0])} on"
     return f"only {count} {words}, the first of them {int(marked[0])}"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
 import sample_reports
 
-from grader.checks.correctness.case_property import separating_property
+from grader.checks.correctness.case_property import rest_of_groups, separating_property
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
 from grader.text.sizes import case_text, sizes_text
@@ -63,6 +64,23 @@ def test_only_cases_with_special_values() -> None:
     ordinary = [case({"n": n}, right=True) for n in (1, 5, 9)]
     edges = [case({"n": 9}, right=False, values=", edges")]
     assert separating_property([*ordinary, *edges]) == "only the cases with edges values are wrong"
+
+
+def test_elements_after_the_last_whole_group() -> None:
+    def wrong(n: int, mismatched: int) -> CaseResult:
+        words = (
+            "only the last element" if mismatched == 1 else f"only the last {mismatched} elements"
+        )
+        return dataclasses.replace(
+            case({"n": n}, right=False), elements=n, mismatched=mismatched, pattern=words
+        )
+
+    right = [dataclasses.replace(case({"n": 8}, right=True), elements=8)]
+    some = [wrong(n, n % 4) for n in (5, 7, 33, 1023)]
+    words = "everywhere only elements after the last whole group of 4 are wrong"
+    assert rest_of_groups([*right, *some]) == words
+    assert rest_of_groups([*right, *some, wrong(9, 3)]) == ""
+    assert rest_of_groups([*right, *(wrong(n, 1) for n in (5, 9, 33, 1025))]) == ""
 
 
 def test_sizes_as_a_person_writes_them() -> None:

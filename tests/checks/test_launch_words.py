@@ -37,6 +37,13 @@ def test_programs_have_no_threads() -> None:
     assert launch_text(idle, (9,), 0, "") == "`k` ran with 3×2 programs, 2 of which store nothing"
 
 
+def test_a_thread_whose_number_is_multiplied_in_the_place_of_the_block_s() -> None:
+    record = {"kernel": "k", "grid": [5, 1, 1], "block": [32, 32, 1]}
+    found = launch_text(record, (5, 137), 125, "", of_every=(5, 32))
+    assert found.endswith("as if the index were blockIdx + threadIdx * 32")
+    assert launch_text(record, (5, 137), 100, "", of_every=(4, 32)).endswith("enough for one each")
+
+
 def test_threads_that_wrote_several_elements_are_not_too_few() -> None:
     record = {"kernel": "k", "grid": [5, 1, 1], "block": [256, 1, 1]}
     assert launch_text(record, (4099,), 1280, "").endswith("too few for one each")
@@ -51,6 +58,8 @@ def test_threads_that_wrote_several_elements_are_not_too_few() -> None:
         ([5, 1, 1], [256, 1, 1], (4099,), 2048, "after the one before and wrote 1024"),
         ([5, 1, 1], [256, 1, 1], (5105,), 3840, "they wrote 3840, 3 for each"),
         ([2, 1, 1], [64, 1, 1], (3, 1025), 2, "the first 2 were reached, one for each"),
+        ([5, 1, 1], [256, 1, 1], (5, 1021), 259, "and began one after the thread before"),
+        ([4, 1, 1], [256, 1, 1], (1000,), 640, "before, too close for its 256 threads"),
         ([8, 1, 1], None, (31, 31), 11, "number were not multiplied by its size"),
         ([8, 1, 1], None, (31, 31), 10, "8 programs"),
     ],

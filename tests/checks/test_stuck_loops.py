@@ -25,6 +25,8 @@ def found(loop: str, line: int | None = 3) -> str | None:
         ("for (int s = 16; s >= 0; s /= 2) g(a[s]);", "goes on at `s` = 0, which `/=` leaves at 0"),
         ("for (int s = 0; s < n; s *= 2) g(a[s]);", "begins at `s` = 0, which `*=` leaves at 0"),
         ("while (i < n) { if (a[i] > 0) { ++i; } }", "changes `i` only inside `if (a[i] > 0)`"),
+        ("while (a[0] != n) {}", "the loop `a[0] != n` waits until another thread has changed"),
+        ("for (int s = 0; s != n; s += 32) g(a[s]);", "goes past `n` if the steps of `32` do not"),
         ("while (i < n) { g(a[i]);  /* ++i; */ }", "no round of the loop `i < n`"),
     ],
 )
@@ -47,6 +49,8 @@ def test_a_loop_that_cannot_end(loop: str, why: str) -> None:
         "for (int s = 1; s < n; s *= 2) g(a[s]);",
         "for (; i < n; i += blockIdx.x + 1) g(a[i]);",
         "for (const int x : list) g(x);",
+        "for (int s = 0; s != n; s += 1) g(a[s]);",
+        "while (i != n) g(a[i++]);",
     ],
 )
 def test_a_loop_that_may_end(loop: str) -> None:

@@ -57,6 +57,14 @@ def test_an_index_outside_a_tile_is_nearer_to_the_cause_than_the_numbers() -> No
     assert lead(build(), named, faulty(stride)) == named.message
 
 
+def test_a_pattern_is_known_whatever_case_is_named_behind_it() -> None:
+    pattern = "the result is that of `a` with its first 16 columns in the place of every 16"
+    stride = finding("out_of_bounds", 7, space="global")
+    evidence = sample_reports.correctness((wrong_case(20, pattern=pattern),))
+    named = dataclasses.replace(wrong(f"{pattern} (m=1 n=9 k=17)"), evidence=evidence)
+    assert lead(build(), named, faulty(stride)) == named.message
+
+
 def test_a_variable_that_is_surely_without_a_value_explains_a_fault() -> None:
     fault = faulty(finding("misaligned", 6))
     assert "‘p’" in lead(warned("‘p’ is used uninitialized"), wrong(), fault)

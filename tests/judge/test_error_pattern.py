@@ -146,7 +146,7 @@ def test_some_of_the_wrong_ones_were_not_written() -> None:
     actual[980:] = -1.5
     assert (
         pattern(actual, wanted, unwritten=4 * marked)
-        == "20 of the wrong elements were never written"
+        == "only the last 20 elements: never written; others are wrong"
     )
 
 

@@ -43,6 +43,8 @@ def test_another_formula_of_the_input(actual: Values, formula: str | None) -> No
     ("actual", "words"),
     [
         (SILU + X, "`x` is added to every element of the result"),
+        (SILU / X + X, "`x` is added in every element, where it is a factor"),
+        (SILU / X / X, "every element is divided by `x`, where it is a factor"),
         (SILU - X, "`x` is subtracted from every element of the result"),
         (SILU + 0.25, "every element is 0.25 too large"),
         (SILU - 0.25, "every element is 0.25 too small"),

@@ -44,6 +44,7 @@ def norm(x: Values, weight: Values, epsilon: float = 1e-5) -> Values:
 
 
 COLUMN = torch.arange(40)
+ROWS = torch.arange(20)[:, None]
 
 
 def in_float16(a: Values, b: Values) -> Values:
@@ -92,6 +93,15 @@ NORM = {"rows": 5, "cols": 33, "epsilon": 0.1}
         ),
         (lambda a, b: a[:, COLUMN % 16] @ b, "`a` with its first 16 columns in the place of"),
         (lambda a, b: a @ b[:1].expand(40, 24), "`b` with row 0 in the place of every row"),
+        (
+            lambda a, b: a[:, COLUMN // 8 + COLUMN % 8] @ b,
+            "tile t, of 8 columns, read from column t",
+        ),
+        (lambda a, b: a[:, COLUMN % 20] @ b, "`a` with column j % `m` in the place of column j"),
+        (
+            lambda a, b: a.flatten()[ROWS * 32 + COLUMN] @ b,
+            "`a` with rows 32 elements apart, not `k`",
+        ),
         (lambda a, b: a[:, COLUMN % 10] @ b, None),
         (lambda a, b: in_float16(a, b), None),  # the sum has no cancellation: another pattern
     ],

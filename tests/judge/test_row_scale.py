@@ -39,6 +39,8 @@ RIGHT = root(total(X))
         (root(total(X[:, COLUMN % 256 == 0])), "only the sum of thread 0 of 256 is used"),
         (root(total(X[:, COLUMN % 256 < 32])), "only the sum of the first warp of a block of 256"),
         (root(total(X[:, :256])), "the sum has only the first 256 of 777 elements"),
+        (root(total(X * (COLUMN // 256 + 1).sqrt())), "the sum counts elements from 256 on twice"),
+        (root(X.square().max(dim=1).values), "the largest square of the row stands in the place"),
         (root(total(X)[:1].expand(4)), "every row is divided by the root of row 0"),
         (root(total(X).cumsum(0)), "the sum is not set back to 0 between rows"),
         (root(total(X - X.mean(dim=1, keepdim=True))), "the variance is taken"),

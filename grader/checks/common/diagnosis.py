@@ -23,7 +23,7 @@ from grader.checks.common.crash import (
     text_of,
 )
 from grader.checks.common.kernel_source import source_hint
-from grader.checks.common.stuck_loops import stuck_loop
+from grader.checks.common.stuck_loops import WAITS, stuck_loop
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
@@ -38,6 +38,14 @@ LOOP_HINT = (
 STUCK_HINT = (
     "each round must bring the condition nearer to its end, whatever else it does: check the step, "
     "as in `i += step`"
+)
+_DAMAGED_HINT = (
+    "host code wrote past the end of what it allocated: compare each malloc, new or vector, and "
+    "each copy into it, with the loop that fills it; or a thread that it started still runs"
+)
+WAIT_HINT = (
+    "blocks of one launch need not run at the same time, so none can wait for another: end the "
+    "kernel there and launch a second one; threads of one block wait with __syncthreads()"
 )
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
@@ -113,6 +121,7 @@ def explain(
     if exceeded is not None and exceeded.verdict is Verdict.TIME_LIMIT:
         place = sampled_place(outcome, built)
         hint = STUCK_HINT if "the loop `" in place else exceeded.hint
+        hint = WAIT_HINT if WAITS in place else hint
         return replace(exceeded, message=exceeded.message + place, hint=hint)
     return exceeded or _process_end(outcome, built, phase, subject)
 
@@ -362,8 +371,10 @@ def _process_end(outcome: Outcome, built: Built, phase: Phase, subject: str) -> 
     if ended.signal == signal.SIGXCPU:
         return Diagnosis(Verdict.TIME_LIMIT, f"{subject} used up its CPU time")
     crash = explain_crash(ended.signal, outcome, built)
-    hint = _LEFTOVER_HINT if left_running and not crash.in_kernel else crash.hint
-    return _crash(crash, subject, hint)
+    if left_running and not crash.in_kernel:
+        # A damaged heap shows when the next thing is allocated or freed.
+        return _crash(crash, f"after {built.entry} had returned, the program", _DAMAGED_HINT)
+    return _crash(crash, subject, crash.hint)
 
 
 def _crash(crash: Crash, subject: str, hint: str) -> Diagnosis:

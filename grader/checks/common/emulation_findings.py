@@ -109,6 +109,11 @@ def _hint(found: HostFinding, text: str) -> str:
             return _HINTS["the access begins before its buffer"]
         if found.message == "the access is past the end of its buffer":
             return _beyond(found, text)
+    if found.kind == "misaligned" and found.offset is not None:
+        width, bytes_ = (found.access_bytes or 0) // 4, found.access_bytes or 0
+        if width > 1 and found.offset % bytes_ and found.offset % 4 == 0:
+            words = _FOUND["between two vectors"].replace("ELEMENT", str(found.offset // 4))
+            return words.replace("WIDTH", str(width)).replace("BYTES", str(bytes_))
     if found.message == "host code accesses memory outside an allocation" and found.buffer:
         call = re.search(rf"[aA]lloc\w*\([^;]*&\s*{re.escape(found.buffer)}\b[^;]*;", text)
         if call and "sizeof" not in call[0]:

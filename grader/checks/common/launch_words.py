@@ -17,12 +17,14 @@ def launch_text(
     text: str,
     *,
     only_first: int = 0,
+    of_every: tuple[int, int] = (0, 0),
 ) -> str:
     """Return "`silu_kernel` ran with 2 blocks of 256 threads: 512 for 300 elements, enough …".
 
     `shape` is that of the output, of which `written` elements were written: the first `only_first`
-    rows or columns (of a vector, elements), if that is not 0. `text` is the source. A Triton
-    program has no threads to count.
+    rows or columns (of a vector, elements), if that is not 0, or the first of every so many
+    (`of_every`: how many, and of how many). `text` is the source. A Triton program has no threads
+    to count.
     """
     grid, block = _sizes(record.get("grid")), _sizes(record.get("block"))
     what = f"`{text_of(record, 'kernel')}` ran"
@@ -48,9 +50,13 @@ def launch_text(
         what += f"{math.prod(threads)} for {_count([math.prod(shape)], 'element')}"
     if unused:
         return what + unused
+    if only_first in (blocks * width for blocks, width in zip(grid, block, strict=True)):
+        only_first = 0  # all that the launch has along an axis
     sides = [(grid[0], block[0]), (grid[0], block[1]), (grid[1], block[1])]
     if overlap := _overlap(only_first, sides) or _spans(only_first, grid[0], block[0]):
         return what + overlap
+    if share := _share(only_first, shape, block[0]) or _exchanged(of_every, grid, block):
+        return what + share
     if single := _one_each(only_first, grid, shape):
         return what + single
     rows_lack_threads = len(shape) == 2 and 1 < threads[1] < shape[0]
@@ -76,6 +82,30 @@ def _overlap(rows: int, sides: Sequence[tuple[int, int]]) -> str:
     return ""
 
 
+def _share(reached: int, shape: Sequence[int], threads: int) -> str:
+    """Recognise threads with several neighbours that begin as if each had one."""
+    for extent in shape:
+        each = -(-extent // threads)
+        if each > 1 and reached == threads + each - 1 < extent:
+            return (
+                f", and {reached} = {threads} + {each} - 1 were reached, as if each thread had "
+                f"{each} neighbours and began one after the thread before"
+            )
+    return ""
+
+
+def _exchanged(of_every: tuple[int, int], grid: Sequence[int], block: Sequence[int]) -> str:
+    """Recognise an index that multiplies the thread's number in the place of the block's."""
+    count, period = of_every
+    for blocks, threads in zip(grid, block, strict=True):
+        if 1 <= count == blocks and period == threads > 1:
+            return (
+                f", and the first {count} of every {period} were reached, as if the index were "
+                f"blockIdx + threadIdx * {period}"
+            )
+    return ""
+
+
 def _one_each(rows: int, grid: Sequence[int], shape: Sequence[int]) -> str:
     """Recognise a launch with a block for each row, but not for all of them."""
     if len(shape) == 2 and 1 < rows == grid[0] == math.prod(grid):
@@ -90,6 +120,14 @@ def _width(rows: int) -> int:
 
 def _spans(elements: int, blocks: int, threads: int) -> str:
     """Recognise blocks of several elements a thread that begin as if it had one."""
+    step, over = divmod(elements - threads, max(blocks - 1, 1))
+    # A multiple of the threads is as well a share of each.
+    close = 1 < step < threads and threads % step == 0 and elements % threads
+    if blocks > 2 and over == 0 and close:
+        return (
+            f", and {elements} were reached, as if each block began {step} elements after the one "
+            f"before, too close for its {threads} threads"
+        )
     each, over = divmod(elements - (blocks - 1) * threads, threads)
     if blocks < 4 or over or each not in (2, 4, 8) or elements % (blocks * threads) == 0:
         return ""

@@ -3,36 +3,35 @@
 Read from the source, for a call that exceeded its time limit only. A loop is named if the text
 proves it: no round changes a variable of the condition, a step adds a number that is 0 in the first
 block, or every change stands inside an `if`. A condition that calls a function or reads memory
-proves nothing, because something else may change it.
+proves nothing, because something else may change it; if its rounds do nothing, it waits for that.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.checks.common.cpp_code import closing, split, without_comments
 from grader.vocabulary import Language
 
 _MOST_CHARACTERS = 200_000  # of a source: bounds the time
 _MOST_SHOWN = 60  # characters of a condition
 
-_COMMENT_OR_STRING = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.S
-)
 _LOOP = re.compile(r"\b(for|while)\s*\(")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 _LEAVES = re.compile(r"\b(?:break|return|goto|throw|asm|exit|__trap)\b")
 # Values that a launch gives each thread, and of which one thread or block has 0.
 _NUMBER_OF_THREAD = re.compile(r"(?:blockIdx|threadIdx)\.[xyz]")
+WAITS = "waits until another thread has changed a value"
 _WORDS = frozenset(
     {"true", "false", "int", "long", "unsigned", "size_t", "and", "or", "not", "True", "False"}
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Loop:
+class Loop:
     """A loop of C++: the first line and the last one, and its parts."""
 
     first: int
@@ -59,16 +58,20 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     """
     if len(text) > _MOST_CHARACTERS:
         return None
-    loops = list(_cpp(text) if language is Language.CUDA else _python(text))
-    around = [loop for loop in loops if line is not None and loop.first <= line <= loop.last]
+    found = list(loops(text) if language is Language.CUDA else _python(text))
+    around = [loop for loop in found if line is not None and loop.first <= line <= loop.last]
     for loop in sorted(around, key=lambda one: one.last - one.first):
-        if why := _why(loop, language):
+        if why := _why(loop, language) or _waits(loop, text):
             return StuckLoop(loop.first, why)
-    stuck = [StuckLoop(loop.first, why) for loop in loops if (why := _why(loop, language))]
+    stuck = [
+        StuckLoop(loop.first, why)
+        for loop in found
+        if (why := _why(loop, language) or _waits(loop, text))
+    ]
     return stuck[0] if len(stuck) == 1 else None
 
 
-def _why(loop: _Loop, language: Language) -> str | None:
+def _why(loop: Loop, language: Language) -> str | None:
     if re.search(r"[*\[]|\w\s*\(", loop.condition) or _LEAVES.search(loop.body):
         return None
     if language is Language.TRITON and re.search(r"\b(?:yield|raise)\b", loop.body):
@@ -86,11 +89,26 @@ def _why(loop: _Loop, language: Language) -> str | None:
     if len(changed) > 1:
         return None
     (name,) = changed
+    if over := _steps_over(loop, name, shown):
+        return over
     if same := _same_again(loop, name, shown):
         return same
     if language is Language.TRITON:
         return None
     return _zero_step(loop, name, shown) or _only_inside(loop, name, shown)
+
+
+def _waits(loop: Loop, text: str) -> str | None:
+    """Recognise a loop that does nothing until another thread has changed memory."""
+    shown = " ".join(loop.condition.split())
+    if loop.step.strip() or loop.body.strip(" \n\t{};") or len(shown) > _MOST_SHOWN:
+        return None
+    memory = re.search(r"(?<![\w)\]\s])\s*\*|^\s*\*|\[|\batomic\w+", loop.condition)
+    declared = r"\b(?:volatile|__device__|__shared__)\b[^;(){}]*\b"
+    names = map(re.escape, _NAME.findall(loop.condition))
+    if memory or any(re.search(rf"{declared}{name}\s*[;=,\[]", text) for name in names):
+        return f"the loop `{shown}` {WAITS}"
+    return None
 
 
 def _changes(text: str, name: str) -> bool:
@@ -106,7 +124,7 @@ def _changes(text: str, name: str) -> bool:
     )
 
 
-def _same_again(loop: _Loop, name: str, shown: str) -> str | None:
+def _same_again(loop: Loop, name: str, shown: str) -> str | None:
     """Recognise rounds that set the variable to what the round before has set it to."""
     text = f"{loop.step};{loop.body};"
     word = rf"(?<![\w.]){re.escape(name)}"
@@ -126,7 +144,21 @@ def _same_again(loop: _Loop, name: str, shown: str) -> str | None:
     return f"each round of the loop `{shown}` sets `{name}` to `{value}` again"
 
 
-def _zero_step(loop: _Loop, name: str, shown: str) -> str | None:
+def _steps_over(loop: Loop, name: str, shown: str) -> str | None:
+    """Recognise a loop that ends at one number only, which its steps can pass."""
+    word = re.escape(name)
+    ends = re.fullmatch(rf"\s*(?:{word}\s*!=\s*([\w.]+)|([\w.]+)\s*!=\s*{word})\s*", loop.condition)
+    steps = re.findall(rf"(?<![\w.]){word}\s*\+=\s*([\w.]+)", f"{loop.step};{loop.body}")
+    if ends is None or len(steps) != 1 or steps[0] == "1":
+        return None
+    end = ends[1] or ends[2]
+    return (
+        f"the loop `{shown}` goes past `{end}` if the steps of `{steps[0]}` do not meet it "
+        f"exactly: write `{name} < {end}`"
+    )
+
+
+def _zero_step(loop: Loop, name: str, shown: str) -> str | None:
     """Recognise a step that changes nothing: `+= blockIdx.x`, `/=` at 0, `*=` from 0."""
     word = re.escape(name)
     changes = re.findall(
@@ -148,14 +180,14 @@ def _zero_step(loop: _Loop, name: str, shown: str) -> str | None:
     return None
 
 
-def _only_inside(loop: _Loop, name: str, shown: str) -> str | None:
+def _only_inside(loop: Loop, name: str, shown: str) -> str | None:
     """Recognise a loop that changes its variable only inside an `if` without an `else`."""
     if _changes(f"{loop.condition};{loop.step}", name):
         return None
     found = re.search(r"\bif\s*\(", loop.body)
     if found is None or re.search(r"\b(?:else|switch|continue)\b|\?", loop.body):
         return None
-    head = _closing(loop.body, found.end() - 1)
+    head = closing(loop.body, found.end() - 1)
     end = _end_of_statement(loop.body, head + 1)
     outside = loop.body[: found.start()] + ";" + loop.body[end:]
     if _changes(outside, name) or _changes(loop.body[found.start() : head + 1], name):
@@ -166,11 +198,11 @@ def _only_inside(loop: _Loop, name: str, shown: str) -> str | None:
     return f"the loop `{shown}` changes `{name}` only inside `if ({test})`"
 
 
-def _cpp(text: str) -> Iterator[_Loop]:
+def loops(text: str) -> Iterator[Loop]:
     """Yield the `for` and `while` loops of C++ source."""
-    bare = _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    bare = without_comments(text)
     for found in _LOOP.finditer(bare):
-        close = _closing(bare, found.end() - 1)
+        close = closing(bare, found.end() - 1)
         head = bare[found.end() : close]
         rest = bare[close + 1 :].lstrip()
         if found[1] == "while" and rest.startswith(";") and _after_do(bare, found.start()):
@@ -178,7 +210,7 @@ def _cpp(text: str) -> Iterator[_Loop]:
         end = _end_of_statement(bare, close + 1)
         start, condition, step = "", head, ""
         if found[1] == "for":
-            parts = _split(head)
+            parts = split(head, ";")
             if len(parts) != 3:
                 continue  # over a range
             start, condition, step = parts
@@ -186,7 +218,7 @@ def _cpp(text: str) -> Iterator[_Loop]:
             start = bare[max(0, found.start() - 200) : found.start()].rpartition(";")[0]
             start = start.rpartition(";")[2] + ";"
         first = bare.count("\n", 0, found.start()) + 1
-        yield _Loop(
+        yield Loop(
             first=first,
             last=bare.count("\n", 0, end) + 1,
             start=start,
@@ -201,29 +233,6 @@ def _after_do(text: str, at: int) -> bool:
     return text[:at].rstrip().endswith("}") and re.search(r"\bdo\b", text[:at]) is not None
 
 
-def _split(head: str) -> Sequence[str]:
-    """Split the head of a `for` at the semicolons that are in no brackets."""
-    parts, depth = [""], 0
-    for character in head:
-        depth += (character in "([{") - (character in ")]}")
-        if character == ";" and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
-def _closing(text: str, at: int) -> int:
-    """Return the place of the bracket that closes the one at a place."""
-    pairs, depth = {"(": ")", "{": "}"}, 0
-    opening, closing = text[at], pairs[text[at]]
-    for place in range(at, len(text)):
-        depth += (text[place] == opening) - (text[place] == closing)
-        if depth == 0:
-            return place
-    return len(text) - 1
-
-
 def _end_of_statement(text: str, at: int) -> int:
     """Return the place behind the statement that begins at a place."""
     while at < len(text) and text[at].isspace():
@@ -231,17 +240,17 @@ def _end_of_statement(text: str, at: int) -> int:
     if at >= len(text):
         return at
     if text[at] == "{":
-        return _closing(text, at) + 1
+        return closing(text, at) + 1
     head = re.compile(r"(?:for|while|if)\s*\(").match(text, at)
     if head is not None:
-        return _end_of_statement(text, _closing(text, head.end() - 1) + 1)
+        return _end_of_statement(text, closing(text, head.end() - 1) + 1)
     if (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
         return _end_of_statement(text, line.end())
     end = text.find(";", at)
     return len(text) if end < 0 else end + 1
 
 
-def _python(text: str) -> Iterator[_Loop]:
+def _python(text: str) -> Iterator[Loop]:
     """Yield the `while` loops of Python source, in the words of C++."""
     try:
         tree = ast.parse(text)
@@ -249,7 +258,7 @@ def _python(text: str) -> Iterator[_Loop]:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.While):
-            yield _Loop(
+            yield Loop(
                 first=node.lineno,
                 last=node.end_lineno or node.lineno,
                 start="",

@@ -16,6 +16,7 @@ from grader.report.verdict import Verdict
 
 _TILES = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
 _TYPES = frozenset(kind.word for kind in ElementType)
+_LEAST_CASES = 4  # wrong ones: fewer have a number in common by chance
 _LEAST = 2  # cases on either side: a single one has any property
 
 
@@ -95,6 +96,25 @@ def _properties(sizes: Sequence[dict[str, int | float]]) -> Iterator[_Property]:
     pairs = [[a, b] for i, a in enumerate(whole) for b in list(whole)[i + 1 :]]
     for group in groups + [pair for pair in pairs if len(whole) > 2]:
         yield from _of_group(group, whole)
+
+
+def rest_of_groups(cases: Sequence[CaseResult]) -> str:
+    """Return "those after the last whole group of 4" if that holds for all wrong elements."""
+    wrong = [case for case in cases if case.verdict is Verdict.WRONG_ANSWER and case.mismatched]
+    right = [case for case in cases if case.verdict is Verdict.ACCEPTED]
+    if len(wrong) < _LEAST_CASES or not any(case.elements > 1 for case in right):
+        return ""
+    for width in (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
+        rests = [case.elements % width for case in wrong]
+        whole = sum(case.mismatched == rest for case, rest in zip(wrong, rests, strict=True))
+        if (
+            all(0 < case.mismatched <= rest for case, rest in zip(wrong, rests, strict=True))
+            and 4 * whole >= 3 * len(wrong)
+            and max(case.mismatched for case in wrong) > 1
+            and all((case.pattern or "").startswith("only the last ") for case in wrong)
+        ):
+            return f"everywhere only elements after the last whole group of {width} are wrong"
+    return ""
 
 
 def _of_group(group: Sequence[str], whole: dict[str, list[int]]) -> Iterator[_Property]:

@@ -15,7 +15,7 @@ from grader.build.artifact import Rejected
 from grader.build.compile_gate import compile_launches
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.correctness.case_property import separating_property
+from grader.checks.correctness.case_property import rest_of_groups, separating_property
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict, aggregate
 from grader.text.hints import hints, matching_hint
@@ -134,6 +134,7 @@ def _line_name(case: CaseResult, group: str, groups: Sequence[str]) -> str:
 _TELLING = 8  # wrong elements: a case with fewer has no pattern
 _MOST_ALONE = 6  # wrong cases for all of which the pattern of a single one may speak
 _NOTHING = "nothing was ever written"
+_OTHER_NUMBER = re.compile(r"^the result is that of `\w+` = \S+( in every element)?$")
 
 
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
@@ -152,6 +153,14 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         for case in named
         if few or alone[alike(case.pattern)] > 1 or 1 not in case.sizes.values()
     ]
+    # Another number for an argument would be wrong in every case that is not very small.
+    holds = [case for case in wrong if case.max_error is not None]
+    named = [
+        case
+        for case in named
+        if not _OTHER_NUMBER.search(case.pattern or "")
+        or 2 * alone[alike(case.pattern)] >= sum(map(_unexplained, holds))
+    ]
     gravest = named or [case for case in cases if case.verdict is verdict]
     # Of a single element, the last one is all; larger cases say more.
     gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
@@ -167,6 +176,11 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         ),
         default=None,
     )
+
+
+def _unexplained(case: CaseResult) -> bool:
+    """True if the case names no cause of its own, or such a number."""
+    return not names_cause(case.pattern) or bool(_OTHER_NUMBER.search(case.pattern or ""))
 
 
 def _kind(case: CaseResult) -> str:
@@ -191,7 +205,7 @@ def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
     what = lead.pattern or lead.message
     if lead.mismatched and not lead.pattern:
         what = f"{what}, without a pattern that is known"
-    where = separating_property(cases)
+    where = rest_of_groups(cases) or separating_property(cases)
     return f"{what} ({case_text(lead.name, lead.sizes, lead.title)})" + (
         f"; {where}" if where else ""
     )

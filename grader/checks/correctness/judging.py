@@ -29,11 +29,19 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
+from grader.checks.common.copy_source import (
+    address_hint,
+    copy_into,
+    freed_hint,
+    pitch_hint,
+    set_hint,
+)
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.kernel_source import rebound_name
+from grader.checks.common.launch_source import grid_text, launch_hint
 from grader.checks.common.launch_words import launch_text
 from grader.checks.common.second_try import second_try
 from grader.judge import input_hypothesis
@@ -42,6 +50,7 @@ from grader.judge.compare import Comparison, accepts, computable, has_arithmetic
 from grader.judge.error_map import error_map, keep_one_map
 from grader.judge.error_pattern import (
     NOTHING_WRITTEN,
+    TORN,
     PatternInput,
     count_unwritten_bytes,
     describe,
@@ -315,7 +324,7 @@ class _CaseRun:
         """Call, snapshot, compare."""
         failure, snapshots = self._call_once(buffers, poison=0, first=True)
         if failure is not None:
-            return _result(self._case, failure)
+            return _result(self._case, self._with_source(failure))
         comparisons = self._case_run.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
         doubtful = [wrong] if wrong else [c for c in comparisons if c.within_fraction]
@@ -359,7 +368,9 @@ class _CaseRun:
         if pattern and re.search("never written|nothing was ever written", pattern):
             # A complex element is compared as two numbers.
             shape = snapshots[wrong.output].shape
-            pattern += self._launched_words(given.unwritten.reshape(*shape, -1).any(dim=-1))
+            pattern += self._launched_words(
+                given.unwritten.reshape(*shape, -1).any(dim=-1), wrong.output
+            )
         if pattern:
             message += f": {pattern}"
         hint = self._hint(pattern or "", wrong.output)
@@ -386,12 +397,45 @@ class _CaseRun:
                 return words.replace("LINE", str(line)).replace("NAME", output)
         if self._nondeterministic and pattern.startswith("every element is"):
             return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
-        own = ("launched",) if self._setup.built.launched else ()
+        own = ("launched",) if built.launched else ()
+        known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
+        if not known and (words := self._launch_hint() or self._host_hint()):
+            return words
+        if built.language is Language.CUDA and (words := self._copy_hint(pattern, output)):
+            return words
         return matching_hint(pattern, *own, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 
-    def _launched_words(self, unwritten: torch.Tensor) -> str:
+    def _copy_hint(self, pattern: str, output: str) -> str:
+        """Return which copy or cudaMemset of the host code gives this pattern, "" if none does."""
+        text, signature = self._setup.built.text, self._setup.assignment.signature
+        if pattern.startswith("output element i is"):
+            return pitch_hint(text, output, signature)
+        return set_hint(text, output) if pattern.startswith("every element is") else ""
+
+    def _with_source(self, failure: Diagnosis) -> Diagnosis:
+        """Return the failure with what the source shows about its cause."""
+        words = ""
+        if failure.hint == INPUT_HINT:
+            words = self._launch_hint()
+        elif failure.verdict is Verdict.RUNTIME_ERROR and self._setup.built.device is Device.CPU:
+            words = self._host_hint()
+        return replace(failure, hint=words) if words else failure
+
+    def _host_hint(self) -> str:
+        """Return which memory the host code uses in a way that cannot be meant, "" if none."""
+        built = self._setup.built
+        if built.language is not Language.CUDA:
+            return ""
+        return freed_hint(built.text) or address_hint(built.text)
+
+    def _launch_hint(self) -> str:
+        """Return what the source shows to be wrong about a launch, "" if nothing."""
+        built = self._setup.built
+        return launch_hint(built.text, built.language, self._setup.assignment.signature)
+
+    def _launched_words(self, unwritten: torch.Tensor, output: str) -> str:
         """Return what the first call launched, as evidence for elements that were not written."""
         built = self._setup.built
         if built.device is not Device.CPU or (built.torch_allowed and not self._launched):
@@ -399,6 +443,9 @@ class _CaseRun:
         if not self._launched:
             arrays = self._setup.assignment.signature.arrays
             if any(array.memory is Memory.HOST for array in arrays):
+                words = copy_into(built.text, output, self._setup.assignment.signature)
+                if not bool(unwritten.all()):
+                    return f"; {words}" if words else ""
                 return "; no copy and no kernel wrote to it"
             triton = built.language is Language.TRITON
             return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")
@@ -411,7 +458,13 @@ class _CaseRun:
             written,
             built.text,
             only_first=_only_first(rows) or _only_first(rows.t()),
+            of_every=_first_of_every(rows) or _first_of_every(rows.t()) or (0, 0),
         )
+        # A program has no number of threads that shows whether there are enough.
+        programs = built.language is Language.TRITON and launched.endswith(("program", "programs"))
+        if launched.endswith("too few for one each") or programs:
+            kernel = str(self._launched[-1].get("kernel"))
+            launched += grid_text(built.text, built.language, kernel)
         return f"; {launched}"
 
     def _call_once(
@@ -493,6 +546,21 @@ def _only_first(rows: torch.Tensor) -> int:
     """Return how many rows are marked, if they are the first ones and nothing else is; else 0."""
     first = int(rows.all(1).sum())
     return first if bool(rows[:first].all()) and not bool(rows[first:].any()) else 0
+
+
+def _first_of_every(rows: torch.Tensor) -> tuple[int, int] | None:
+    """Return how many of how many rows are marked, if they are the first of each group."""
+    marked = rows.all(1)
+    if not bool(marked.any()) or not torch.equal(marked, rows.any(1)):
+        return None
+    for period in (8, 16, 32, 64, 128, 256, 512, 1024):
+        if period >= marked.numel():
+            return None
+        index = torch.arange(marked.numel()) % period
+        count = int(marked[:period].sum())
+        if count < period and torch.equal(marked, index < count):
+            return count, period
+    return None
 
 
 def _within_fraction(comparison: Comparison) -> str:

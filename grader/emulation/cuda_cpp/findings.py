@@ -121,6 +121,8 @@ class Finding:
                     f"a {_access(self.write)} of {self.access_bytes} bytes at byte {self.offset} "
                     f"of {what}, which has {self.buffer_bytes}"
                 )
+            elif self.kind == "misaligned" and self.offset is not None:
+                what = f"byte {self.offset} of {what}"
             elif self.element is not None and self.space != "local":
                 what += f"[{self.element}] of {self.elements} element"
                 what += "" if self.elements == 1 else "s"

@@ -1,0 +1,190 @@
+"""Kernels, launches and definitions in the text of a CUDA C++ file.
+
+Read with patterns, never compiled: it chooses words for a failure that was seen, nothing else. What
+a pattern does not recognise is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+_COMMENT_OR_STRING = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.S
+)
+_BRACKETS = {"(": ")", "{": "}", "[": "]"}
+_KERNEL = re.compile(r"__global__\b(?:\s*__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\))?")
+_HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
+_LAUNCH = re.compile(r"\b(\w+)\s*(?:<[^<>;]*>)?\s*<<<")
+_CAST = re.compile(r"\((?:const\s+)?[A-Za-z_][\w:\s]*[\s*]*\*\s*(?:const\s*)?\)\s*(?=\w)")
+_NAMED_CAST = re.compile(r"\w+_cast\s*<[^<>]*>\s*\(\s*(\w+)\s*\)")
+# A name, with the axis of what a launch gives each thread.
+NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
+_SET = re.compile(r"(?<![\w.])(\w+)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?[ \t]+([^\n]+)", re.M)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A `__global__` function: its parameters, and the body with the line where it begins."""
+
+    name: str
+    parameters: tuple[str, ...]
+    constant: frozenset[str]  # parameters that point to `const`
+    line: int
+    last: int
+    body: str
+
+    def writes(self, parameter: str) -> bool:
+        """True if the body surely stores through the parameter."""
+        word = rf"(?<![\w.]){re.escape(parameter)}"
+        element = rf"{word}\s*\[[^;]*?\]\s*(?:[-+*/]|<<|>>)?=(?!=)|\*\s*{word}\s*[-+*/]?=(?!=)"
+        atomic = rf"\batomic\w+\s*\(\s*&?\s*{word}\b"
+        return parameter not in self.constant and bool(re.search(f"{element}|{atomic}", self.body))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A launch: grid, block and arguments as they are written; "" for an argument with no name."""
+
+    line: int
+    kernel: str
+    grid: str
+    block: str
+    arguments: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=8)
+def without_comments(text: str) -> str:
+    """Return the text with blanks for comments and strings, its lines and columns as they are."""
+    return _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def closing(text: str, at: int) -> int:
+    """Return the place of the bracket that closes the one at a place, the end if there is none."""
+    opening, depth = text[at], 0
+    for place in range(at, len(text)):
+        depth += (text[place] == opening) - (text[place] == _BRACKETS[opening])
+        if depth == 0:
+            return place
+    return len(text) - 1
+
+
+def split(text: str, at: str = ",") -> list[str]:
+    """Split a text at the marks that are in no brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == at and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts] if text.strip() else []
+
+
+def kernels(text: str) -> Mapping[str, Kernel]:
+    """Return the kernels that the file defines, by name."""
+    bare, found = without_comments(text), {}
+    for match in _KERNEL.finditer(bare):
+        head = _HEAD.match(bare, match.end())
+        if head is None:
+            continue
+        end = closing(bare, head.end() - 1)
+        brace = re.compile(r"\s*\{").match(bare, end + 1)
+        if brace is None:
+            continue  # a declaration
+        last = closing(bare, brace.end() - 1)
+        given = [one.partition("=")[0] for one in split(bare[head.end() : end])]
+        names = [re.search(r"(\w+)\s*(?:\[[^\]]*\])?\s*$", one) for one in given]
+        parameters = tuple(name[1] if name else "" for name in names)
+        found[head[1]] = Kernel(
+            name=head[1],
+            parameters=parameters,
+            constant=frozenset(
+                name
+                for name, words in zip(parameters, given, strict=True)
+                if re.search(r"\bconst\b[^*]*\*", words) or re.search(r"\bconst\s*\*", words)
+            ),
+            line=bare.count("\n", 0, brace.end()) + 1,
+            last=bare.count("\n", 0, last) + 1,
+            body=bare[brace.end() : last],
+        )
+    return found
+
+
+def launches(text: str) -> Iterator[Launch]:
+    """Yield the launches of the file, in order."""
+    bare = without_comments(text)
+    for match in _LAUNCH.finditer(bare):
+        end = bare.find(">>>", match.end())
+        brackets = re.compile(r"\s*\(").match(bare, end + 3) if end > 0 else None
+        settings = split(bare[match.end() : end])
+        if brackets is None or len(settings) < 2:
+            continue
+        arguments = bare[brackets.end() : closing(bare, brackets.end() - 1)]
+        yield Launch(
+            line=bare.count("\n", 0, match.start()) + 1,
+            kernel=match[1],
+            grid=settings[0],
+            block=settings[1],
+            arguments=tuple(map(_plain, split(arguments))),
+        )
+
+
+def _plain(argument: str) -> str:
+    """Return the name that an argument is, without casts; "" if it is more than a name."""
+    argument = _NAMED_CAST.sub(r"\1", _CAST.sub("", argument)).strip()
+    return argument if re.fullmatch(r"[A-Za-z_]\w*", argument) else ""
+
+
+def definitions(text: str) -> dict[str, set[str]]:
+    """Return for each variable and macro of a text the names that its values are made of."""
+    found: dict[str, set[str]] = {}
+    sets = [(match[1], _value(text, match.end())) for match in _SET.finditer(text)]
+    for name, value in (*sets, *_MACRO.findall(text)):
+        found.setdefault(name, set()).update(NAME.findall(value))
+    return found
+
+
+def first_value(text: str, name: str) -> str:
+    """Return the expression that a variable is first set to in a text, "" if it is not set."""
+    found = re.search(rf"(?<![\w.]){re.escape(name)}\s*=(?!=)", text)
+    return " ".join(_value(text, found.end()).split()) if found else ""
+
+
+def _value(text: str, at: int) -> str:
+    """Return the expression that begins at a place."""
+    depth = 0
+    for place in range(at, len(text)):
+        depth += (text[place] in "([{") - (text[place] in ")]}")
+        if depth < 0 or (depth == 0 and text[place] in ",;"):
+            return text[at:place]
+    return text[at:]
+
+
+def origins(names: set[str], defined: Mapping[str, set[str]]) -> set[str]:
+    """Return the names, and those that their values are made of, and so on."""
+    seen: set[str] = set()
+    open_ = list(names)
+    while open_:
+        name = open_.pop()
+        if name not in seen:
+            seen.add(name)
+            open_ += defined.get(name.partition(".")[0] if name not in defined else name, ())
+    return seen
+
+
+def subscripts(line: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield the elements in a line of code: the array, its index, and true if it is written.
+
+    The indices of `a[i][j]` are joined as `i][j`.
+    """
+    for match in re.finditer(r"(?<![\w.])([A-Za-z_]\w*)\s*\[", line):
+        begin = match.end() - 1
+        end = closing(line, begin)
+        while (more := re.compile(r"\s*\[").match(line, end + 1)) is not None:
+            end = closing(line, more.end() - 1)
+        written = re.compile(r"\s*(?:[-+*/%]|<<|>>)?=(?!=)").match(line, end + 1) is not None
+        yield match[1], line[begin + 1 : end], written

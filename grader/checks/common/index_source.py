@@ -1,0 +1,537 @@
+"""What the source shows about an index at the line of a finding: what it lacks, what tests it.
+
+Only for a fault that was found; the words are a hint, never part of a verdict. What the text does
+not prove is not said.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from grader.checks.common import cpp_code
+from grader.report.evidence import Finding
+from grader.vocabulary import Language
+
+_MOST_CHARACTERS = 200_000  # of a source: bounds the time
+_MOST_SHOWN = 50  # characters of an index
+_MOST_VARIABLES = 4  # whose values are shown
+# Other ways to a block's or thread's number than the built-in variables.
+_OTHER_NUMBERS = re.compile(r"cooperative_groups|ctaid|\btid\.|%tid")
+_CONDITION = re.compile(r"\b(?:if|while|for)\s*\(")
+_COMPARED = re.compile(r"<=|>=|!=|==|<|>")
+
+
+def index_hint(found: Finding, text: str, language: Language) -> str:
+    """Return what the source shows about the index of a finding, "" if nothing."""
+    if found.line is None or found.kernel is None or len(text) > _MOST_CHARACTERS:
+        return ""
+    if language is Language.TRITON:
+        return _triton_hint(found, text)
+    kernel = cpp_code.kernels(text).get(found.kernel.partition("<")[0])
+    if kernel is None or _OTHER_NUMBERS.search(text):
+        return ""
+    lines = cpp_code.without_comments(text).split("\n")
+    if not kernel.line <= found.line <= kernel.last:
+        return ""
+    return _of_cuda(found, lines, kernel, text)
+
+
+def _of_cuda(found: Finding, lines: Sequence[str], kernel: cpp_code.Kernel, text: str) -> str:
+    """Return what a CUDA C++ kernel shows about the index of a finding in one of its lines."""
+    assert found.line is not None
+    line = lines[found.line - 1]
+    defined = cpp_code.definitions(kernel.body + "\n" + _macros(text))
+    words = _cause(found, line, lines, kernel, defined, text)
+    if not words and found.kind == "out_of_bounds" and (made := _made_of(found, line, kernel)):
+        return f"{found.hint}; {made}"
+    return words
+
+
+def _cause(
+    found: Finding,
+    line: str,
+    lines: Sequence[str],
+    kernel: cpp_code.Kernel,
+    defined: Mapping[str, set[str]],
+    text: str,
+) -> str:
+    assert found.line is not None
+    match found.kind:
+        case "race" if "different blocks" in found.message:
+            return _lacks_block(found, line, kernel, defined)
+        case "race" if found.space == "shared" and found.line == found.other_line:
+            return _one_for_all(found, kernel)
+        case "race" if found.line == found.other_line:
+            return _one_thread_axis([(found.line, line)], kernel, defined)
+        case "out_of_bounds" if found.space == "global" and (found.element or 0) >= 0:
+            return (
+                _one_thread_axis([(found.line, line)], kernel, defined)
+                or _other_length(found.line, line, kernel)
+                or _blocks_past_the_end(found, line, kernel, defined, text)
+                or _untested(found, line, kernel, defined)
+            )
+        case "uninitialized" if found.space == "shared" and found.buffer:
+            word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]*\]\s*=(?!=)")
+            body = enumerate(lines[kernel.line - 1 : kernel.last], kernel.line)
+            stores = [(at, one) for at, one in body if word.search(one)]
+            return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
+        case "uninitialized" if found.space == "global" and found.buffer:
+            return _filled_later(found.buffer, kernel.name, text) or _never_filled(
+                found.buffer, kernel.name, text
+            )
+    return ""
+
+
+def _made_of(found: Finding, line: str, kernel: cpp_code.Kernel) -> str:
+    """Return the index of a line, and what its variables are set to: "`r][x`, r = y + i"."""
+    before = "\n".join(kernel.body.split("\n")[: (found.line or 0) - kernel.line + 1])
+    for name, index, writes in cpp_code.subscripts(line):
+        if len(index) > _MOST_SHOWN or (found.access == "write") != writes:
+            continue
+        made: dict[str, str] = {}
+        open_ = cpp_code.NAME.findall(index)
+        while open_:
+            variable = open_.pop(0)
+            value = cpp_code.first_value(before, variable)
+            if variable in made or not value or len(value) > _MOST_SHOWN:
+                continue
+            made[variable] = value
+            open_ += cpp_code.NAME.findall(value)
+        known = [f"{one} = {value}" for one, value in made.items() if not value.isdigit()]
+        if known and found.space == "shared" and found.block_size:
+            known.append(f"in a block of {_sides_of(found.block_size)} threads")
+        if known:
+            return f"here `{name}[{_shown(index)}]`, where {', '.join(known[-_MOST_VARIABLES:])}"
+    return ""
+
+
+def _macros(text: str) -> str:
+    return "\n".join(one for one in text.split("\n") if one.lstrip().startswith("#"))
+
+
+def _shown(index: str) -> str:
+    words = " ".join(index.split())
+    return words if len(words) <= _MOST_SHOWN else words[:_MOST_SHOWN] + " …"
+
+
+def _lacks_block(
+    found: Finding, line: str, kernel: cpp_code.Kernel, defined: Mapping[str, set[str]]
+) -> str:
+    """Recognise an index that no block's number is in, so that all blocks have the same."""
+    written = [(name, index) for name, index, writes in cpp_code.subscripts(line) if writes]
+    if len(written) != 1:
+        return ""
+    ((name, index),) = written
+    names = cpp_code.origins({name, *cpp_code.NAME.findall(index)}, defined)
+    if any(one.startswith("blockIdx") for one in names) or not _plain_values(names, kernel):
+        return ""
+    return (
+        f"the index `{_shown(index)}` of `{name}` in line {found.line} does not depend on "
+        "blockIdx, so every block writes the same elements: add the block's beginning to it"
+    )
+
+
+def _plain_values(names: set[str], kernel: cpp_code.Kernel) -> bool:
+    """True if no address is taken, so that the definitions give the names all their values."""
+    return not any(re.search(rf"&\s*{re.escape(name)}\b(?!\s*\[)", kernel.body) for name in names)
+
+
+def _one_for_all(found: Finding, kernel: cpp_code.Kernel) -> str:
+    """Recognise a single shared variable that every thread uses as its own."""
+    name = re.escape(found.buffer or "?")
+    declared = re.search(rf"__shared__[^;]*?\b{name}\s*(?:[;,=])", kernel.body)
+    if found.elements != 1 or declared is None:
+        return ""
+    return (
+        f"`{found.buffer}` is declared `__shared__`: it is one variable for all threads of the "
+        "block. Leave out `__shared__` if each thread needs its own; else let one thread write it, "
+        "with a barrier before the others read it"
+    )
+
+
+def _one_thread_axis(
+    stores: Sequence[tuple[int, str]],
+    kernel: cpp_code.Kernel,
+    defined: Mapping[str, set[str]],
+) -> str:
+    """Recognise two variables of one index that both come from threadIdx.x, and none from .y."""
+    axes = {f"threadIdx.{axis}" for axis in "xyz"}
+    if "threadIdx.y" not in kernel.body:
+        return ""
+    for _, line in stores:
+        for _, index, _ in cpp_code.subscripts(line):
+            used = [
+                name
+                for name in dict.fromkeys(cpp_code.NAME.findall(index))
+                if name in defined and cpp_code.origins({name}, defined) & axes
+            ]
+            seen = {name: cpp_code.origins({name}, defined) & axes for name in used}
+            together = set().union(*seen.values(), set(cpp_code.NAME.findall(index)) & axes)
+            if len(used) < 2 or len(together) != 1:
+                continue
+            (axis,) = together
+            other = "threadIdx.y" if axis == "threadIdx.x" else "threadIdx.x"
+            first, second, *_ = used
+            return (
+                f"`{first}` and `{second}` in the index `{_shown(index)}` both come from {axis}: "
+                f"should one of them come from {other}?"
+            )
+    return ""
+
+
+def _of_stores(found: Finding, stores: Sequence[tuple[int, str]]) -> str:
+    """Name the lines that should have written a shared variable."""
+    if not stores:
+        return ""
+    places = " and ".join(dict.fromkeys(f"line {at}" for at, _ in stores))
+    several = len(stores) > 1
+    sides = _sides_of(found.block_size) if found.block_size else ""
+    threads = f", in a block of {sides} threads" if sides else ""
+    return (
+        f"{places} store{'' if several else 's'} into `{found.buffer}`{threads}, but not into "
+        "every element that is read: check the index and the condition there, with zeros past the "
+        "end, the number of threads, and that a barrier stands between"
+    )
+
+
+def _sides_of(block: tuple[int, int, int]) -> str:
+    """Return "32×32"."""
+    return "×".join(map(str, block)).removesuffix("×1").removesuffix("×1")
+
+
+def _filled_later(buffer: str, kernel: str, text: str) -> str:
+    """Recognise memory that host code fills after the launch that reads it."""
+    all_launches = list(cpp_code.launches(text))
+    reading = next(
+        (one for one in all_launches if one.kernel == kernel and buffer in one.arguments), None
+    )
+    word = re.escape(buffer)
+    if reading is None or not re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", text):
+        return ""
+    for at, line in enumerate(cpp_code.without_comments(text).split("\n")[reading.line :]):
+        number = reading.line + 1 + at
+        if line.startswith("}"):
+            return ""
+        fills = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\(\s*{word}\s*[,+]", line)
+        found = cpp_code.kernels(text)
+        writes = any(
+            one.line == number
+            and given == buffer
+            and one.kernel in found
+            and found[one.kernel].writes(parameter)
+            for one in all_launches
+            if one.kernel in found
+            for given, parameter in zip(one.arguments, found[one.kernel].parameters, strict=False)
+        )
+        if fills or writes:
+            return (
+                f"line {number} fills `{buffer}`, but only after line {reading.line} has launched "
+                f"`{kernel}`, which reads it: put line {number} first"
+            )
+    return ""
+
+
+def _never_filled(buffer: str, kernel: str, text: str) -> str:
+    """Recognise memory that the file allocates and gives to no kernel or copy that writes it."""
+    word = re.escape(buffer)
+    bare, found = cpp_code.without_comments(text), cpp_code.kernels(text)
+    used = [one for one in cpp_code.launches(text) if buffer in one.arguments]
+    reading = next((one for one in used if one.kernel == kernel), None)
+    others = [one for one in used if one.kernel != kernel or one.kernel not in found]
+    allocated = re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", bare)
+    copied = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\([^;]*\b{word}\b", bare)
+    if reading is None or others or allocated is None or copied:
+        return ""
+    return (
+        f"`{buffer}` is allocated, and line {reading.line} passes it to `{kernel}`, which reads "
+        "it, but no launch and no copy before that gets it to write to: is another array passed "
+        "there?"
+    )
+
+
+def _conditions(kernel: cpp_code.Kernel, line: int) -> Iterator[str]:
+    """Yield the comparisons of the kernel up to a line: of `if`, of loops, and before a `?`."""
+    lines = kernel.body.split("\n")[: line - kernel.line + 1]
+    text = "\n".join(lines)
+    for match in _CONDITION.finditer(text):
+        head = text[match.end() : cpp_code.closing(text, match.end() - 1)]
+        parts = cpp_code.split(head, ";")
+        head = parts[1] if len(parts) == 3 else head
+        yield from re.split(r"&&|\|\|", head)
+    for match in re.finditer(r"[=(]\s*([^=?;]*[<>][^?;]*)\?", text):
+        yield from re.split(r"&&|\|\|", match[1])
+
+
+def _other_length(number: int, line: str, kernel: cpp_code.Kernel) -> str:
+    """Recognise a column that is compared with another length than that of its rows."""
+    for name, index, _ in cpp_code.subscripts(line):
+        found = re.fullmatch(r"\s*\(?\s*\w+\s*\*\s*(\w+)\s*\)?\s*\+\s*(\w+)\s*", index)
+        if found is None or found[1] not in kernel.parameters:
+            continue
+        length, column = found.groups()
+        tests = [
+            other
+            for one in _conditions(kernel, number)
+            if (other := re.fullmatch(rf"[\s(]*{column}\s*<\s*(\w+)[\s)]*", one.strip()))
+        ]
+        limits = {one[1] for one in tests}
+        if len(limits) == 1 and limits <= {*kernel.parameters} - {length}:
+            return (
+                f"`{column}` is compared with `{limits.pop()}`, but in `{name}[{_shown(index)}]` "
+                f"it runs over a row of `{length}` elements: which of the two is meant?"
+            )
+    return ""
+
+
+def _blocks_past_the_end(
+    found: Finding,
+    line: str,
+    kernel: cpp_code.Kernel,
+    defined: Mapping[str, set[str]],
+    text: str,
+) -> str:
+    """Recognise a block that is past the end as a whole, in a kernel that tests no block's number.
+
+    Then the launch decides how many blocks there are.
+    """
+    if found.thread != (0, 0, 0) or found.block is None or sum(map(bool, found.block)) != 1:
+        return ""
+    at = next(at for at, number in enumerate(found.block) if number)
+    word = f"blockIdx.{'xyz'[at]}"
+    tested = {
+        name
+        for one in _conditions(kernel, found.line or 0)
+        for name in cpp_code.origins(set(cpp_code.NAME.findall(one)), defined)
+    }
+    used = {
+        name
+        for array, index, _ in cpp_code.subscripts(line)
+        for name in cpp_code.origins({array, *cpp_code.NAME.findall(index)}, defined)
+    }
+    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel.name]
+    if word in tested or word not in used or len(launched) != 1:
+        return ""
+    return (
+        f"block {found.block[at]} is past the end from its first thread on, and nothing tests "
+        f"{word}: line {launched[0].line} launches `{_shown(launched[0].grid)}` blocks; is that "
+        "as many as there is work for?"
+    )
+
+
+def _untested(
+    found: Finding, line: str, kernel: cpp_code.Kernel, defined: Mapping[str, set[str]]
+) -> str:
+    """Recognise a variable of an index that no condition tests, while others are tested."""
+    tested: set[str] = set()
+    for one in _conditions(kernel, found.line or 0):
+        if _COMPARED.search(one):
+            tested |= set(cpp_code.NAME.findall(one))
+    if not tested:
+        return ""
+    for name, index, _ in cpp_code.subscripts(line):
+        used = [
+            one
+            for one in dict.fromkeys(cpp_code.NAME.findall(index))
+            if any(
+                origin.startswith(("threadIdx", "blockIdx"))
+                for origin in cpp_code.origins({one}, defined)
+            )
+        ]
+        # A test of what a variable is made of, or of what is made of it, is a test as well.
+        open_ = [
+            one
+            for one in used
+            if not any(
+                one in cpp_code.origins({other}, defined)
+                or (other in cpp_code.origins({one}, defined) and other not in kernel.parameters)
+                for other in tested
+            )
+        ]
+        if len(used) > 1 and len(open_) == 1 and not _is_zero(open_[0], found, defined):
+            return (
+                f"no condition tests `{open_[0]}`, which is part of the index `{_shown(index)}` of "
+                f"`{name}`: compare it with the length of its own axis as well"
+            )
+    return ""
+
+
+def _is_zero(name: str, found: Finding, defined: Mapping[str, set[str]]) -> bool:
+    """True if all numbers of block and thread that a variable is made of are 0 in the finding."""
+    numbers = {"blockIdx": found.block or (0, 0, 0), "threadIdx": found.thread or (0, 0, 0)}
+    return all(
+        numbers[word]["xyz".index(axis)] == 0
+        for word, _, axis in (one.partition(".") for one in cpp_code.origins({name}, defined))
+        if word in numbers and axis in ("x", "y", "z")
+    )
+
+
+def _triton_hint(found: Finding, text: str) -> str:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    function = next(
+        (
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef)
+            and node.lineno <= (found.line or 0) <= (node.end_lineno or 0)
+        ),
+        None,
+    )
+    if function is None:
+        return ""
+    values = _values(function)
+    for call in _accesses(function, found.line or 0):
+        address = call.args[0]
+        of_all = found.kind == "race" and found.access == "write"
+        if of_all and "program_id" not in _words(address, values):
+            return (
+                f"the address `{_shown(ast.unparse(address))}` in line {call.lineno} does not "
+                "depend on tl.program_id, so every program writes the same elements: add the "
+                "program's beginning to it"
+            )
+        mask = _mask(call) if found.kind == "out_of_bounds" else None
+        if mask is not None and (words := _of_mask(address, mask, values, call.lineno)):
+            return words
+    return ""
+
+
+def _accesses(function: ast.FunctionDef, line: int) -> Iterator[ast.Call]:
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Call)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+            and re.search(r"\b(?:load|store|atomic_\w+)$", ast.unparse(node.func))
+            and node.args
+        ):
+            yield node
+
+
+def _mask(call: ast.Call) -> ast.expr | None:
+    given = next((one.value for one in call.keywords if one.arg == "mask"), None)
+    place = 1 if ast.unparse(call.func).endswith("load") else 2
+    return given or (call.args[place] if len(call.args) > place else None)
+
+
+def _values(function: ast.FunctionDef) -> Mapping[str, list[ast.expr]]:
+    """Return the values that each variable of the function is given."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                for one in ast.walk(target):
+                    if isinstance(one, ast.Name):
+                        found.setdefault(one.id, []).append(node.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, []).append(node.value)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, []).append(node.iter)
+    return found
+
+
+def _words(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[str]:
+    """Return the names and attributes that an expression is made of, through variables."""
+    seen: set[str] = set()
+    open_ = [expression]
+    while open_:
+        for node in ast.walk(open_.pop()):
+            word = getattr(node, "id", None) or getattr(node, "attr", None)
+            if isinstance(word, str) and word not in seen:
+                seen.add(word)
+                open_ += values.get(word, ())
+    return seen
+
+
+def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[str, int]:
+    """Return for each name the axis along which it runs, as in `row[:, None]`: axis 0."""
+    if isinstance(expression, ast.Name) and len(values.get(expression.id, ())) == 1:
+        expression = values[expression.id][0]
+    found = {}
+    for node in ast.walk(expression):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            continue
+        if isinstance(node.slice, ast.Tuple):
+            whole = [at for at, one in enumerate(node.slice.elts) if isinstance(one, ast.Slice)]
+            if len(whole) == 1 and len(node.slice.elts) == 2:
+                found[node.value.id] = whole[0]
+    return found
+
+
+def _other_column(
+    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Recognise a column that is compared with another length than that of its rows."""
+    if isinstance(mask, ast.Name) and values.get(mask.id):
+        before = [one for one in values[mask.id] if one.lineno <= line]
+        mask = before[-1] if before else mask
+    limits = {
+        _name(one.left): _name(one.comparators[0])
+        for one in ast.walk(mask)
+        if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Lt)
+    }
+    for node in ast.walk(address):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+            continue
+        rows = [one for one in ast.walk(node.left) if isinstance(one, ast.BinOp)]
+        products = [one for one in rows if isinstance(one.op, ast.Mult)]
+        length = _name(products[0].right) if len(products) == 1 else ""
+        column = _name(node.right)
+        limit = limits.get(column, "") if column else ""
+        if length and limit and limit != length and not {length, limit} & set(values):
+            return (
+                f"`{column}` is compared with `{limit}` in the mask, but in line {line} it runs "
+                f"over a row of `{length}` elements: which of the two is meant?"
+            )
+    return ""
+
+
+def _name(expression: ast.expr) -> str:
+    """Return the variable of an expression such as `col[None, :]`, "" if it is more than one."""
+    while isinstance(expression, ast.Subscript):
+        expression = expression.value
+    return expression.id if isinstance(expression, ast.Name) else ""
+
+
+def _of_mask(
+    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Recognise a mask whose axes are those of another block, or that leaves an index out."""
+    here, there = _sides(address, values), _sides(mask, values)
+    turned = [name for name in here if there.get(name, here[name]) != here[name]]
+    if turned:
+        name = turned[0]
+        axes = ("rows, [:, None],", "columns, [None, :],")
+        return (
+            f"`{name}` runs along the {axes[here[name]]} of the addresses in line {line}, but "
+            f"along the {axes[there[name]]} of the mask `{_shown(ast.unparse(mask))}`: the mask of "
+            "this block is another one"
+        )
+    if other := _other_column(address, mask, values, line):
+        return other
+    tested = _words(mask, values)
+    blocks = [
+        node.id
+        for node in ast.walk(address)
+        if isinstance(node, ast.Name) and "arange" in _words(node, values)
+    ]
+    missing = [
+        name
+        for name in dict.fromkeys(blocks)
+        if name not in tested
+        # A test of what the index is made of is a test of the index.
+        and not any(
+            "arange" in _words(ast.Name(id=other), values)
+            and other in _words(ast.Name(id=name), values)
+            for other in tested - {name}
+            if other in values
+        )
+    ]
+    if len(missing) != 1 or len(set(blocks)) < 2:
+        return ""
+    return (
+        f"the mask `{_shown(ast.unparse(mask))}` in line {line} does not test `{missing[0]}`, "
+        "which is part of the address: it must be below the length of its own axis as well"
+    )

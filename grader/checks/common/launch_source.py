@@ -1,0 +1,272 @@
+"""What the source shows about a launch: arguments in each other's place, an axis that is missing.
+
+Asked only about a kernel that failed; the words are a hint, never part of a verdict.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.assignment.signature import Signature
+from grader.checks.common import cpp_code
+from grader.vocabulary import Language, Role
+
+_MOST_CHARACTERS = 200_000  # of a source: bounds the time
+_MOST_SHOWN = 60  # characters of an expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """A launch and its kernel, in either language; "" for an argument or parameter without a name.
+
+    `axes` are how many the grid and the block have, and `used` how many of each the kernel reads;
+    None if that is not known.
+    """
+
+    line: int
+    kernel: str
+    parameters: tuple[str, ...]
+    arguments: tuple[str, ...]
+    written: frozenset[str]
+    axes: tuple[int | None, int | None]
+    used: tuple[int, int]
+    shown: tuple[str, str]
+
+
+def launch_hint(
+    text: str, language: Language, signature: Signature, kernel: str | None = None
+) -> str:
+    """Return what the source shows to be wrong about a launch of the kernel, "" if nothing.
+
+    Without a kernel, all of them are looked at.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        return ""
+    name = (kernel or "").partition("<")[0]
+    calls = [
+        call
+        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
+        if not name or call.kernel == name
+    ]
+    return next((words for call in calls if (words := _exchanged(call, signature))), "") or next(
+        (words for call in calls if (words := _missing_axis(call, language))), ""
+    )
+
+
+def grid_text(text: str, language: Language, kernel: str) -> str:
+    """Return " (line 17: `(n + 255) / 256`)", the grid of the kernel's only launch, else ""."""
+    if len(text) > _MOST_CHARACTERS:
+        return ""
+    name = kernel.partition("<")[0]
+    found = [
+        call
+        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
+        if call.kernel == name and call.shown[0]
+    ]
+    return f" (line {found[0].line}: `{found[0].shown[0]}`)" if len(found) == 1 else ""
+
+
+def _exchanged(call: _Call, signature: Signature) -> str:
+    """Recognise arguments that have the names of other parameters, or the wrong role."""
+    pairs = [
+        (given, wanted)
+        for given, wanted in zip(call.arguments, call.parameters, strict=False)
+        if given and wanted
+    ]
+    given_names, wanted_names = {one for one, _ in pairs}, {one for _, one in pairs}
+    own = {argument.name for argument in signature.arguments}
+    moved = [
+        (given, wanted)
+        for given, wanted in pairs
+        if given != wanted
+        and given in wanted_names
+        # What is missing elsewhere is meant here: else a name of another function's is a chance.
+        and (wanted in given_names or (wanted in own and (given, given) in pairs))
+    ]
+    if moved:
+        return _passes(call.line, call.kernel, moved) + (
+            ": are these arguments in each other's place?"
+            if len(moved) > 1
+            else f": should it be `{moved[0][1]}`?"
+        )
+    roles = {array.name: array.role for array in signature.arrays}
+    wrong = [
+        (given, wanted)
+        for given, wanted in pairs
+        if roles.get(given) is Role.IN and wanted in call.written and given != wanted
+    ]
+    outputs = [
+        (given, wanted)
+        for given, wanted in pairs
+        if given in roles and roles[given] is not Role.IN and wanted not in call.written
+    ]
+    if not wrong or not outputs:
+        return ""
+    (given, wanted), (output, read) = wrong[0], outputs[0]
+    return (
+        f"line {call.line} passes the input `{given}` for `{wanted}`, which the kernel writes, and "
+        f"the output `{output}` for `{read}`, which it reads: are these arguments in each other's "
+        "place?"
+    )
+
+
+def _passes(line: int, kernel: str, moved: Sequence[tuple[str, str]]) -> str:
+    words = [f"`{given}` for `{wanted}`" for given, wanted in moved]
+    first, *rest = words
+    of = f" of `{kernel}`"
+    listed = f"{first.replace(' for ', ' for the parameter ')}{of}"
+    return f"line {line} passes {listed}" + (f", and {', '.join(rest)}" if rest else "")
+
+
+def _missing_axis(call: _Call, language: Language) -> str:
+    """Recognise a kernel that reads an axis which its launch does not have."""
+    triton = language is Language.TRITON
+    names = ("program_id({})", "") if triton else ("blockIdx.{}", "threadIdx.{}")
+    for what, axes, used, shown, name in zip(
+        ("grid", "block"), call.axes, call.used, call.shown, names, strict=True
+    ):
+        if axes is None or used <= axes:
+            continue
+        word = name.format(used - 1 if triton else "xyz"[used - 1])
+        number = "one axis" if axes == 1 else f"{axes} axes"
+        return (
+            f"line {call.line} launches a {what} of {number}, `{shown}`, but `{call.kernel}` uses "
+            f"{word}, which is 0 there for all: give the {what} this axis, or compute the index "
+            f"from {name.format(0 if triton else 'x')} alone"
+        )
+    return ""
+
+
+def _cuda(text: str) -> Iterator[_Call]:
+    found = cpp_code.kernels(text)
+    bare = cpp_code.without_comments(text)
+    for launch in cpp_code.launches(text):
+        kernel = found.get(launch.kernel)
+        if kernel is None:
+            continue
+        yield _Call(
+            line=launch.line,
+            kernel=launch.kernel,
+            parameters=kernel.parameters,
+            arguments=launch.arguments,
+            written=frozenset(filter(kernel.writes, kernel.parameters)),
+            axes=(_axes(launch.grid, bare), _axes(launch.block, bare)),
+            used=(_highest("blockIdx", kernel.body), _highest("threadIdx", kernel.body)),
+            shown=(_shown(launch.grid, bare), _shown(launch.block, bare)),
+        )
+
+
+_DIM3 = r"\bdim3\s+(?:\w+\s*(?:[({{][^;]*)?,\s*)?{}\s*(?:=\s*dim3\s*)?([({{])"
+
+
+def _axes(expression: str, text: str) -> int | None:
+    """Return how many axes a grid or block has as it is written, None if that is not known."""
+    if (given := re.match(r"dim3\s*([({])", expression)) is not None:
+        end = cpp_code.closing(expression, given.end() - 1)
+        return len(cpp_code.split(expression[given.end() : end])) or 1
+    if not re.fullmatch(r"\w+", expression):
+        # A sum or quotient of whole numbers; anything with a call may be a dim3.
+        names = cpp_code.NAME.findall(expression)
+        whole = all(_is_whole(name, text) for name in names)
+        return 1 if whole and not re.search(r"\w\s*[({]", expression) else None
+    if expression.isdigit() or _is_whole(expression, text):
+        return 1
+    declared = list(re.finditer(_DIM3.format(re.escape(expression)), text))
+    if len(declared) != 1 or re.search(rf"\b{re.escape(expression)}\.[yz]\s*=", text):
+        return None
+    begin = declared[0].end() - 1
+    return len(cpp_code.split(text[begin + 1 : cpp_code.closing(text, begin)])) or 1
+
+
+def _is_whole(name: str, text: str) -> bool:
+    """True if every variable of the name is declared as a whole number, or it is a constant."""
+    word = re.escape(name)
+    whole = re.search(
+        rf"\b(?:int|unsigned|long|size_t|u?int\d+_t)\s+(?:\w+\s*=[^;,]*,\s*)*{word}\b", text
+    )
+    constant = re.search(rf"#\s*define\s+{word}\s+[\d( ]", text)
+    return bool(whole or constant) and not re.search(rf"\bdim3\s+[^;]*\b{word}\s*[;,({{=]", text)
+
+
+def _shown(expression: str, text: str) -> str:
+    """Return the expression, or what a single name stands for, if it is short."""
+    if re.fullmatch(r"[A-Za-z_]\w*", expression):
+        found = re.findall(rf"\b{re.escape(expression)}\s*(?:=\s*|(?=[({{]))([^;=]+);", text)
+        expression = found[0] if len(found) == 1 else expression
+    words = " ".join(expression.split())
+    return words if len(words) <= _MOST_SHOWN else words[:_MOST_SHOWN] + " …"
+
+
+def _highest(word: str, body: str) -> int:
+    """Return how many axes of `blockIdx` or `threadIdx` a kernel reads."""
+    return max(
+        ("xyz".index(axis) + 1 for axis in re.findall(rf"\b{word}\.([xyz])", body)), default=0
+    )
+
+
+def _triton(text: str) -> Iterator[_Call]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    jitted = {
+        node.name: node
+        for node in functions
+        if any(ast.unparse(one).partition("(")[0].endswith("jit") for one in node.decorator_list)
+    }
+    for function in functions:
+        for node in ast.walk(function) if function.name not in jitted else ():
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
+                continue
+            kernel = jitted.get(ast.unparse(node.func.value))
+            if kernel is None:
+                continue
+            grid = _grid(node.func.slice, function)
+            yield _Call(
+                line=node.lineno,
+                kernel=kernel.name,
+                parameters=tuple(one.arg for one in kernel.args.args),
+                arguments=tuple(one.id if isinstance(one, ast.Name) else "" for one in node.args),
+                written=frozenset(_stored(kernel)),
+                axes=(len(grid.elts) if grid else None, None),
+                used=(_programs(kernel), 0),
+                shown=(_shown(ast.unparse(grid), "") if grid else "", ""),
+            )
+
+
+def _grid(given: ast.expr, function: ast.FunctionDef) -> ast.Tuple | None:
+    """Return the tuple that a grid is, through one name or a lambda; None if that is not known."""
+    if isinstance(given, ast.Name):
+        values = [
+            node.value
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            and any(isinstance(one, ast.Name) and one.id == given.id for one in node.targets)
+        ]
+        given = values[0] if len(values) == 1 else given
+    if isinstance(given, ast.Lambda):
+        given = given.body
+    return given if isinstance(given, ast.Tuple) else None
+
+
+def _stored(kernel: ast.FunctionDef) -> Iterator[str]:
+    """Yield the parameters that the address of a store begins with."""
+    for node in ast.walk(kernel):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        if re.search(r"\b(store|atomic_\w+)$", ast.unparse(node.func)):
+            address = node.args[0]
+            while isinstance(address, ast.BinOp):
+                address = address.left
+            if isinstance(address, ast.Name):
+                yield address.id
+
+
+def _programs(kernel: ast.FunctionDef) -> int:
+    """Return how many axes of the grid a Triton kernel reads."""
+    found = re.findall(r"program_id\((?:axis=)?(\d)\)", ast.unparse(kernel))
+    return max((int(axis) + 1 for axis in found), default=0)

@@ -1,0 +1,166 @@
+"""What the source shows about an index at the line of a finding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grader.checks.common.index_source import index_hint
+from grader.report.evidence import Finding
+from grader.vocabulary import Language
+
+CPP = """\
+__global__ void k(const float* a, float* c, int rows, int cols)
+{
+    __shared__ float tile[16][16];
+    __shared__ float sum;
+    int ty = threadIdx.y, tx = threadIdx.x;
+    int col = blockIdx.x * 16 + tx;
+    int row = blockIdx.y * 16 + ty;
+    LINE
+    sum += tile[tx][ty];
+}
+void entry(const float* a, float* c, int rows, int cols)
+{
+    float* scratch;
+    cudaMalloc(&scratch, rows * cols);
+    k<<<cols, 16>>>(scratch, c, rows, cols);
+    cudaMemcpy(scratch, a, rows * cols, cudaMemcpyHostToDevice);
+}
+"""
+OUT: dict[str, Any] = {"kind": "out_of_bounds", "buffer": "a", "element": 9, "elements": 9}
+BLOCKS = "different blocks access one location, and nothing orders blocks"
+
+
+def said(line: str, at: int = 8, **fields: Any) -> str:
+    given: dict[str, Any] = {
+        "severity": "error", "message": "", "hint": "", "file": "k.cu", "line": at, "kernel": "k",
+        "block": (0, 0, 0), "thread": (1, 0, 0), "space": "global", "access": "read", "tool": "t",
+    }  # fmt: skip
+    finding = Finding(**{**given, **fields})
+    return index_hint(finding, CPP.replace("LINE", line), Language.CUDA)
+
+
+@pytest.mark.parametrize(
+    ("line", "fields", "words"),
+    [
+        (
+            "c[ty * cols + tx] = 1;",
+            {"kind": "race", "message": BLOCKS},
+            "does not depend on blockIdx",
+        ),
+        ("c[row * cols + tx] = 1;", {"kind": "race", "message": BLOCKS}, ""),
+        (
+            "if (row < cols && col < rows) c[0] = a[row * cols + col];",
+            OUT,
+            "`col` is compared with `rows`, but in `a[row * cols + col]` it runs over a row of",
+        ),
+        (
+            "if (col < cols) c[0] = a[row * cols + col];",
+            {**OUT, "thread": (0, 5, 0)},
+            "no condition tests `row`, which is part of the index `row * cols + col` of `a`",
+        ),
+        (
+            "if (col < cols) c[0] = a[blockIdx.y * cols + col];",  # block 0: not the cause
+            OUT,
+            "here `a[blockIdx.y * cols + col]`, where",
+        ),
+        (
+            "if (row < rows && col < cols) c[0] = a[row + col * 2];",
+            OUT,
+            "here `a[row + col * 2]`, where row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx",
+        ),
+    ],
+)
+def test_an_index(line: str, fields: dict[str, Any], words: str) -> None:
+    found = said(line, **fields)
+    assert words in found if words else found == ""
+
+
+def test_two_indices_of_one_axis() -> None:
+    line = "int r = blockIdx.y * 16 + tx; tile[ty][tx] = a[r * cols + col];"
+    found = said(line, at=9, kind="uninitialized", buffer="tile", space="shared")
+    assert "`r` and `col` in the index `r * cols + col` both come from threadIdx.x" in found
+    line = "tile[ty][tx] = a[row * cols + col];"
+    found = said(line, at=9, kind="uninitialized", buffer="tile", space="shared")
+    assert found.startswith("line 8 stores into `tile`, but not into every element")
+
+
+def test_one_variable_for_all_threads() -> None:
+    fields = {"kind": "race", "space": "shared", "buffer": "sum", "elements": 1, "other_line": 9}
+    assert "`sum` is declared `__shared__`" in said("", at=9, **fields)
+    assert said("", at=9, **{**fields, "buffer": "tile", "elements": 256}) == ""
+
+
+def test_an_element_that_several_threads_write() -> None:
+    line = "int r = blockIdx.y * 16 + tx; c[r * cols + col] = 1;"
+    assert "both come from threadIdx.x" in said(line, kind="race", other_line=8)
+    assert said("c[row * cols + col] = 1;", kind="race", other_line=8) == ""
+
+
+def test_memory_that_is_filled_too_late() -> None:
+    found = said("c[0] = a[0];", kind="uninitialized", buffer="scratch")
+    assert "line 16 fills `scratch`, but only after line 15 has launched `k`" in found
+
+
+def test_memory_that_nothing_fills() -> None:
+    text = CPP.replace("LINE", "c[0] = a[0];").replace("cudaMemcpy(scratch", "cudaMemcpy(c")
+    finding = Finding(
+        kind="uninitialized", severity="error", message="", hint="", file="k.cu", line=8,
+        kernel="k", buffer="scratch", space="global", tool="t",
+    )  # fmt: skip
+    found = index_hint(finding, text, Language.CUDA)
+    assert found.startswith("`scratch` is allocated, and line 15 passes it to `k`, which reads it")
+
+
+def test_blocks_that_nothing_tests() -> None:
+    fields = {**OUT, "block": (3, 0, 0), "thread": (0, 0, 0)}
+    found = said("for (int i = tx; i < cols; ++i) c[0] = a[blockIdx.x * cols + i];", **fields)
+    assert "nothing tests blockIdx.x: line 15 launches `cols` blocks" in found
+
+
+PYTHON = """\
+@triton.jit
+def k(a, c, rows, cols, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    col = tl.arange(0, TILE)
+    mask = (row[:, None] < rows) & (col[None, :] < cols)
+    LINE
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "words"),
+    [
+        ("tl.store(c + col, 1.0)", "race", "`c + col` in line 6 does not depend on tl.program_id"),
+        ("tl.store(c + row, 1.0)", "race", ""),
+        (
+            "tl.store(c + col[:, None] * rows + row[None, :], 1.0, mask=mask)",
+            "out_of_bounds",
+            "`row` runs along the columns, [None, :], of the addresses in line 6, but along the r",
+        ),
+        (
+            "tl.store(c + row[:, None] * cols + col[None, :], 1.0, mask=col[None, :] < cols)",
+            "out_of_bounds",
+            "does not test `row`, which is part of the address",
+        ),
+        (
+            "tl.store(c + row[:, None] * rows + col[None, :], 1.0, mask=mask)",
+            "out_of_bounds",
+            "`col` is compared with `cols` in the mask, but in line 6 it runs over a row of `rows`",
+        ),
+        (
+            "tl.store(c + row[:, None] * cols + col[None, :], 1.0, mask=mask)",
+            "out_of_bounds",
+            "",
+        ),
+    ],
+)
+def test_an_address_of_triton(line: str, kind: Any, words: str) -> None:
+    finding = Finding(
+        kind=kind, severity="error", message="", hint="", file="k.py", line=6, kernel="k",
+        access="write", tool="t",
+    )  # fmt: skip
+    found = index_hint(finding, PYTHON.replace("LINE", line), Language.TRITON)
+    assert words in found if words else found == ""

@@ -1,0 +1,106 @@
+"""Launches whose arguments or axes the source shows to be wrong, and those that it does not."""
+
+from __future__ import annotations
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.checks.common.launch_source import launch_hint
+from grader.vocabulary import Language
+
+TRANSPOSE = read_assignment(REPOSITORY / "assignments" / "transpose").signature
+CPP = """\
+__global__ void turn(const float* input, float* output, int rows, int cols)
+{
+    int col = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
+    if (row < rows && col < cols) output[col * rows + row] = input[row * cols + col];
+}
+__global__ void one(const float* from, float* to, int n) { to[blockIdx.x] = from[n]; }
+extern "C" void transpose(const float* input, float* output, int rows, int cols)
+{
+    dim3 block(16, 16), grid((cols + 15) / 16, (rows + 15) / 16);
+    int n = rows * cols;
+    LAUNCH;
+}
+"""
+PYTHON = """\
+@triton.jit
+def turn(input, output, rows, cols, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    col = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    tl.store(output + col[:, None] * rows + row[None, :], tl.load(input + row))
+
+def transpose(input, output, rows, cols):
+    grid = (triton.cdiv(rows, 32), triton.cdiv(cols, 32))
+    LAUNCH
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "said"),
+    [
+        ("turn<<<grid, block>>>(input, output, rows, cols)", ""),
+        (
+            "turn<<<grid, block>>>(input, output, cols, rows)",
+            "line 11 passes `cols` for the parameter `rows` of `turn`, and `rows` for `cols`: are",
+        ),
+        (
+            "turn<<<grid, block>>>((float*)output, (float*)input, rows, cols)",
+            "line 11 passes `output` for the parameter `input` of `turn`, and `input` for",
+        ),
+        (
+            "turn<<<grid, block>>>(input, output, cols, cols)",
+            "line 11 passes `cols` for the parameter `rows` of `turn`: should it be `rows`?",
+        ),
+        (
+            "one<<<n, 1>>>(output, (float*)input, n)",
+            "line 11 passes the input `input` for `to`, which the kernel writes, and the output "
+            "`output` for `from`, which it reads: are",
+        ),
+        ("one<<<n, 1>>>(input, output, n)", ""),
+        ("one<<<n, 1>>>(input, output + rows, cols)", ""),
+        (
+            "turn<<<n / 16, block>>>(input, output, rows, cols)",
+            "line 11 launches a grid of one axis, `n / 16`, but `turn` uses blockIdx.y",
+        ),
+        ("turn<<<grid, 256>>>(input, output, rows, cols)", "a block of one axis, `256`, but"),
+        (
+            "turn<<<grid, dim3(256)>>>(input, output, rows, cols)",
+            "a block of one axis, `dim3(256)`",
+        ),
+        ("turn<<<blocks(n), block>>>(input, output, rows, cols)", ""),  # perhaps a dim3
+        ("unknown<<<grid, block>>>(output, input, cols, rows)", ""),
+    ],
+)
+def test_a_launch_of_cuda(launch: str, said: str) -> None:
+    found = launch_hint(CPP.replace("LAUNCH", launch), Language.CUDA, TRANSPOSE)
+    assert said in found if said else found == ""
+
+
+@pytest.mark.parametrize(
+    ("launch", "said"),
+    [
+        ("turn[grid](input, output, rows, cols, TILE=32)", ""),
+        (
+            "turn[grid](input, output, cols, rows, TILE=32)",
+            "line 9 passes `cols` for the parameter",
+        ),
+        ("turn[(rows,)](input, output, rows, cols, TILE=32)", "a grid of one axis, `(rows,)`, but"),
+        ("turn[lambda meta: (rows, cols)](input, output, rows, cols, TILE=32)", ""),
+        ("turn[size(rows)](input, output, rows, cols, TILE=32)", ""),
+    ],
+)
+def test_a_launch_of_triton(launch: str, said: str) -> None:
+    found = launch_hint(PYTHON.replace("LAUNCH", launch), Language.TRITON, TRANSPOSE)
+    assert said in found if said else found == ""
+
+
+@pytest.mark.parametrize(
+    "path", sorted(REPOSITORY.glob("reference/*/*.*")), ids=lambda one: one.name
+)
+def test_nothing_is_said_about_right_solutions(path: object) -> None:
+    assert hasattr(path, "suffix") and hasattr(path, "parent") and hasattr(path, "read_text")
+    language = Language.TRITON if path.suffix == ".py" else Language.CUDA
+    signature = read_assignment(REPOSITORY / "assignments" / path.parent.name).signature
+    assert launch_hint(path.read_text("utf-8"), language, signature) == ""
