@@ -301,7 +301,7 @@ namespace {
 bool still_used(const Allocation& a, const Access& access, uintptr_t& pc, bool& write) {
     const uint32_t since = streams::first_unwaited();
     const auto unwaited = [since](uint64_t stamp) {
-        return stamp::epoch(stamp) >= since && !streams::waited(streams::at(stamp::epoch(stamp)));
+        return stamp::epoch(stamp) >= since && !streams::waited(streams::at(stamp::epoch(stamp)).operation);
     };
     if (!since || !a.shadow) return false;
     for (uintptr_t word = access.address & ~uintptr_t(3); word < access.address + access.bytes; word += 4) {

@@ -93,7 +93,7 @@ void report_race(const StreamCopy& copy, uintptr_t address, uintptr_t other_pc, 
 void check_against_kernels(const StreamCopy& copy, uint32_t first) {
     for_words(copy, [&](const ShadowCell& cell, unsigned mask, uintptr_t word) {
         const auto races = [&](uint64_t stamp, unsigned other_mask) {
-            return stamp::epoch(stamp) >= first && other_mask & mask && !streams::before_latest(streams::at(stamp::epoch(stamp)));
+            return stamp::epoch(stamp) >= first && other_mask & mask && !streams::before_latest(streams::at(stamp::epoch(stamp)).operation);
         };
         const uint64_t d = cell.detail;
         const auto found = [&](unsigned pc, bool write) {
@@ -114,7 +114,16 @@ void check_against_kernels(const StreamCopy& copy, uint32_t first) {
 namespace stream_races {
 
 bool unordered(uint32_t epoch) {
-    if (streams::before_latest(streams::at(epoch))) return false;
+    // A kernel reads much that one other has written.
+    static streams::Found found;
+    static uint32_t asked_in = 0;
+    static bool before = false;
+    if (asked_in != state.launch_first || epoch < found.first || epoch >= found.end) {
+        asked_in = state.launch_first;
+        found = streams::at(epoch);
+        before = streams::before_latest(found.operation);
+    }
+    if (before) return false;
     return !(state.fenced && fence_before >= streams::first_unwaited());
 }
 
@@ -135,7 +144,7 @@ void launch_begins() {
 }  // namespace stream_races
 
 void checker::copy_uses(const void* at, size_t bytes, bool write, const streams::Operation& operation, uintptr_t pc) {
-    if (!settings.check || !streams::several() || device_lost()) return;
+    if (!settings.check || settings.schedule == Schedule::interleaved || !streams::several() || device_lost()) return;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(at);
     const StreamCopy copy = {begin, begin + bytes, write, pc, operation, state.epoch};
     if (!cells_at(begin).first) return;

@@ -170,16 +170,16 @@ Inside::~Inside() {
     if (outer_) table().is_inside = false;
 }
 
-Operation at(uint32_t epoch) {
+Found at(uint32_t epoch) {
     Guard guard(lock);
-    Operation found;
-    uint32_t latest = 0;
+    Found found;
     for (uint32_t number = 0; number < table().all.size(); ++number) {
         const Stream& stream = table().all[number];
         const auto after = std::upper_bound(stream.epochs.begin(), stream.epochs.end(), epoch);
-        if (after == stream.epochs.begin() || *std::prev(after) < latest) continue;
-        latest = *std::prev(after);
-        found = {number, stream.forgotten + uint32_t(after - stream.epochs.begin())};
+        if (after != stream.epochs.end()) found.end = std::min(found.end, *after);
+        if (after == stream.epochs.begin() || *std::prev(after) < found.first) continue;
+        found.first = *std::prev(after);
+        found.operation = {number, stream.forgotten + uint32_t(after - stream.epochs.begin())};
     }
     return found;
 }

@@ -64,8 +64,12 @@ private:
 
 // ---- for the checked build ----
 
-// The operation with this epoch; `count` is 0 if the host has waited for all until then.
-Operation at(uint32_t epoch);
+// The operation with this epoch, and its epochs; `count` is 0 if the host has waited for all until then.
+struct Found {
+    Operation operation;
+    uint32_t first = 0, end = UINT32_MAX;
+};
+Found at(uint32_t epoch);
 // The first epoch of an operation that is not before the latest one; `none` if there is none.
 uint32_t first_unordered(uint32_t none);
 uint32_t first_unwaited();  // 0: none

@@ -93,6 +93,7 @@ template <class From, class T> GRADER_INLINE void to_device(From first, From las
                 for (size_t i = 0; i < count; ++i) to[i] = T(from[i]);
             });
         }
+        cudaStreamSynchronize(nullptr);
     } else {
         const ::std::vector<T> host(first, last);
         if (!host.empty()) cudaMemcpy(to, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
@@ -167,6 +168,7 @@ public:
             ::grader::library_launch("thrust::fill", nullptr, [to = data_, first = size_, count, value] {
                 for (size_t i = first; i < count; ++i) to[i] = value;
             });
+        cudaStreamSynchronize(nullptr);
         size_ = count;
     }
     GRADER_INLINE void push_back(const T& value) {
