@@ -113,6 +113,8 @@ void check_against_kernels(const StreamCopy& copy, uint32_t first) {
 
 namespace stream_races {
 
+const char* const kMessage = "work of two streams accesses one location, and nothing orders the streams";
+
 bool unordered(uint32_t epoch) {
     // A kernel reads much that one other has written.
     static streams::Found found;

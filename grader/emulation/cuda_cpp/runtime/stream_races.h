@@ -9,7 +9,7 @@
 
 namespace grader::stream_races {
 
-constexpr const char* kMessage = "work of two streams accesses one location, and nothing orders the streams";
+extern const char* const kMessage;
 
 // True if the work with this epoch may run at the same time as the running launch. Work that shares
 // flags, fences on both sides, is taken to be in order.
