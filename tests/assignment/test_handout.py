@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from paths import REPOSITORY
+from paths import REPOSITORY, timed_assignments
 
 from grader.assignment.calibration import BenchmarkFigure, Calibration, SourceFigure, calibrations
 from grader.assignment.generated import generated_for
@@ -213,7 +213,7 @@ def test_without_figures_the_handout_says_how_to_get_some() -> None:
     assert "No GPU has been measured yet: `grade calibrate silu` does." in text
 
 
-@pytest.mark.parametrize("folder", sorted((REPOSITORY / "assignments").glob("*/")))
+@pytest.mark.parametrize("folder", timed_assignments(), ids=lambda folder: folder.name)
 def test_the_figures_are_those_of_the_calibration(folder: Path) -> None:
     assignment = read_assignment(folder)
     text = (folder / HANDOUT).read_text(encoding="utf-8")
@@ -223,7 +223,7 @@ def test_the_figures_are_those_of_the_calibration(folder: Path) -> None:
     assert "Our own solutions on an NVIDIA H200" in text
 
 
-@pytest.mark.parametrize("folder", sorted((REPOSITORY / "assignments").glob("*/")))
+@pytest.mark.parametrize("folder", timed_assignments(), ids=lambda folder: folder.name)
 def test_every_kernel_with_points_for_speed_has_its_tiers_in_the_handout(folder: Path) -> None:
     assignment = read_assignment(folder)
     text = (folder / HANDOUT).read_text(encoding="utf-8")

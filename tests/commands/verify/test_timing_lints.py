@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from paths import REPOSITORY
+from paths import REPOSITORY, timed_assignments
 
 from grader.assignment.calibration import calibrations
 from grader.assignment.model import Assignment, Kernel, Tiers
@@ -186,10 +186,7 @@ def test_gpus_that_the_tiers_name_and_nobody_measured_are_a_warning(
     assert found[-1] == (State.AGREES, said if measured else "unproven on every GPU")
 
 
-ASSIGNMENTS = sorted((REPOSITORY / "assignments").glob("*/"))
-
-
-@pytest.mark.parametrize("folder", ASSIGNMENTS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", timed_assignments(), ids=lambda folder: folder.name)
 def test_every_reference_has_full_points_on_every_gpu_that_was_measured(folder: Path) -> None:
     """References got 3.6 of 6 points on an H100, with tiers from an H200."""
     assignment = read_assignment(folder)
