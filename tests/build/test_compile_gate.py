@@ -87,6 +87,7 @@ def test_it_is_a_compile_error_at_its_line(
     assert phrase in kernel.checks[1].message
 
 
+@pytest.mark.slow
 def test_the_assembler_says_why(tmp_path: Path) -> None:
     odd = "    x = tl.load(input + offsets, mask, 0.0, cache_modifier='.cg', eviction_policy='{}')"
     report = graded(tmp_path, odd.format("evict_first"))
@@ -172,6 +173,7 @@ def test_more_registers_than_a_gpu_has(tmp_path: Path, monkeypatch: pytest.Monke
     assert isinstance(compile_launches(built(tmp_path), [launch]), Built)
 
 
+@pytest.mark.slow
 def test_a_grid_that_no_gpu_takes(tmp_path: Path) -> None:
     text = KERNEL.replace("(triton.cdiv(n, 256),)", "(1, 70_000)")
     (kernel,) = graded(tmp_path, "    x = x * 1.0", text).kernels
@@ -180,6 +182,7 @@ def test_a_grid_that_no_gpu_takes(tmp_path: Path) -> None:
     assert "65535" in kernel.checks[1].hint
 
 
+@pytest.mark.slow
 def test_a_kernel_that_cannot_be_launched_has_no_right_case(tmp_path: Path) -> None:
     wrong = KERNEL.replace("n, BLOCK=256", "n - n // 4099, BLOCK=256, num_warps=64")
     (kernel,) = graded(tmp_path, "    x = x * 1.0", wrong).kernels
@@ -216,6 +219,7 @@ def test_the_code_of_launches_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     assert gpu_code(many).problem == "more than 12 different launches are not compiled"
 
 
+@pytest.mark.slow
 def test_an_argument_that_triton_does_not_take_is_a_runtime_error(tmp_path: Path) -> None:
     text = KERNEL.format(odd="").replace("n, BLOCK: tl", "n, unused, BLOCK: tl")
     (tmp_path / "silu.py").write_text(text.replace("n, BLOCK=256", "n, object(), BLOCK=256"))
@@ -259,6 +263,7 @@ def test_a_result_is_found_again_in_another_folder(
     assert len(compiled) == 1 and "silu.py" in compiled[0]
 
 
+@pytest.mark.slow
 def test_an_infinite_constant_is_compiled_too(tmp_path: Path) -> None:
     text = KERNEL.replace("BLOCK=256", "BLOCK=256, LEAST=float('-inf')")
     text = text.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, LEAST: tl.constexpr")

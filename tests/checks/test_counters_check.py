@@ -182,6 +182,7 @@ def test_a_broken_bound_names_the_line_and_the_number(
         ("one_thread_a_block.cu", "traffic", 8.0),
     ],
 )
+@pytest.mark.slow
 def test_each_bound_by_itself(
     name: str, figure: FigureName, ratio: float, graded: Callable[..., KernelResult]
 ) -> None:

@@ -83,6 +83,7 @@ def test_planted_fault_is_found(file: Path) -> None:
         assert record["kernel"] and record["hint"]
 
 
+@pytest.mark.slow
 def test_requests_are_counted_by_line() -> None:
     (file,) = files("counted")
     assert requests(counted([file])[file.stem]) == marks(file)
