@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,15 @@ import pytest
 from classrooms import make_classroom
 from course import Course, make_course
 
+from grader.build.host_compiler import _runtime_key
 from grader.commands.verify import run, tasks
+from grader.emulation.cuda_cpp import Mode
 from grader.gpu.lock import shared_use
 from grader.gpu.nvml import Gpu, gpus, visible
 from grader.pool.state import WorkerState
 from grader.sandbox import policy
 from grader.system import toolchain
-from grader.system.cache import CACHE_DIR_VARIABLE
+from grader.system.cache import CACHE_DIR_VARIABLE, cache_root, cached_folder
 
 # Submissions that start processes or threads forever.
 FLOODS = ("fill_processes", "fill_threads", "starts_many_processes", "leaves_a_comet", "soak")
@@ -80,14 +84,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=is_flood)
 
 
+def compiled_runtimes() -> list[Path]:
+    """Return the folders of this user's cache with the emulation's runtime as it is now."""
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        return []
+    entries = (cache_root() / "host-runtime" / _runtime_key(cxx, mode) for mode in Mode)
+    return [entry for entry in entries if entry.is_dir()]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One cache for all test processes of this run, so that the runtime is compiled once."""
+    """One cache for all test processes of this run, with the runtime that `make` has compiled."""
     base = tmp_path_factory.getbasetemp()
     # Under xdist, each process has its own folder below the run's.
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     before = os.environ.get(CACHE_DIR_VARIABLE)
+    compiled = compiled_runtimes()
     os.environ[CACHE_DIR_VARIABLE] = str(shared / "cache")
+    for folder in compiled:
+        copy = partial(shutil.copytree, folder, dirs_exist_ok=True)
+        cached_folder("host-runtime", folder.name, copy, exclusive=True)
     yield shared / "cache"
     if before is None:
         del os.environ[CACHE_DIR_VARIABLE]
