@@ -117,7 +117,8 @@ _SWITCHES = frozenset(
 )
 _PRAGMA = re.compile(r"\bGCC\s+(?:optimize|push_options|pop_options|target|reset_options|poison)\b")
 _PLAIN_FILE = re.compile(r'"[\w./+-]*"')
-_QUALIFIED = re.compile(r"\w*(?:\s*::\s*\w+)*")
+# No name of a library is deeper; without a bound, `thrust::` in a row takes quadratic time.
+_QUALIFIED = re.compile(r"\w*(?:\s*::\s*\w+){0,8}")
 _INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
 
 

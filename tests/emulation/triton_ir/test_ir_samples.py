@@ -16,7 +16,7 @@ from grader.assignment.reader import read_assignment
 from grader.emulation.triton_ir.execution import TimeLimitError
 from grader.judge.compare import accepts
 from grader.judge.oracle import CaseData, Oracle
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device, Language, Role
 from ir_kernels import Calls, load, unwritten
 from paths import REPOSITORY
 from slow import slow_unless
@@ -68,16 +68,20 @@ def called(file: Path) -> tuple[bool, Calls]:
     module = load(REFERENCE / file)
     calls, right = Calls(), True
     deadline_s = time.thread_time() + LIMIT_S if "time_limit" in file.parts else None
+    signature = assignment.signature
     for case, data in cases:
         calls = Calls(found=calls.found, deadline_s=deadline_s)
         given: dict[str, object] = {}
         outputs: dict[str, torch.Tensor] = {}
         for argument in assignment.signature.arguments:
             name = argument.name
-            if name in data.expected:
-                kind = data.inputs[assignment.signature.arrays[0].name].dtype
+            if argument.role is Role.INOUT:
+                outputs[name] = given[name] = data.inputs[name].clone()
+                calls.give(name, outputs[name], bare=True)
+            elif name in data.expected:
+                kind = signature.bound(case.dtype).element_type(argument, Language.TRITON)
                 outputs[name] = given[name] = unwritten(
-                    torch.empty(data.expected[name].shape, dtype=kind)
+                    torch.empty(data.expected[name].shape, dtype=getattr(torch, kind.word))
                 )
                 calls.give(name, outputs[name], bare=True)
             elif name in data.inputs:
