@@ -6,6 +6,7 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
+from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import (
     allocation_hint,
     copy_hint,
@@ -140,3 +141,9 @@ def test_room_for_an_index() -> None:
 def test_memory_that_is_used_after_it_is_freed(lines: tuple[str, ...], said: str) -> None:
     found = freed_hint(source(*lines))
     assert said in found if said else found == ""
+
+
+def test_a_text_that_is_too_long_is_not_read() -> None:
+    freed = "free(p);\np[0] = 1;\n"
+    assert freed_hint(freed)
+    assert not freed_hint(freed + "\n" * cpp_code.MOST_CHARACTERS)

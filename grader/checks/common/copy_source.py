@@ -5,6 +5,7 @@ Only for a copy that failed, or left elements out; the words are a hint, never p
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ _PARAMETERS = {
     "cudaMemcpy": ("dst", "src", "count", "kind"),
     "cudaMemcpy2D": ("dst", "dpitch", "src", "spitch", "width", "height", "kind"),
 }
-_MOST_CHARACTERS = 200_000  # of a source: bounds the time
 _MOST_SHOWN = 60  # characters of a condition
 _FREE = re.compile(r"\b(?:free|cudaFree|cudaFreeHost)\s*\(\s*(\w+)\s*\)|\bdelete\s*\[\]\s*(\w+)")
 _POINTER_ADDRESS = re.compile(r"\b(cudaMem(?:cpy|set)\w*)\s*\((?:[^;,]*,)?[^;,&]*&\s*(\w+)\s*,")
@@ -140,10 +140,9 @@ def pitch_hint(text: str, output: str, signature: Signature) -> str:
 
 def set_hint(text: str, output: str) -> str:
     """Return which cudaMemset of an output stands behind what computes it, "" if none does."""
-    if len(text) > _MOST_CHARACTERS:
-        return ""
     bare = cpp_code.without_comments(text)
-    for match in re.finditer(rf"\bcudaMemset\w*\s*\(\s*{re.escape(output)}\s*,", bare):
+    found = re.finditer(rf"\bcudaMemset\w*\s*\(\s*{re.escape(output)}\s*,", bare)
+    for match in itertools.islice(found, cpp_code.MOST_CALLS):
         line = bare.count("\n", 0, match.start()) + 1
         before = [one for one in cpp_code.launches(text) if output in one.arguments]
         lines = [one.line for one in before if one.line < line]
@@ -187,8 +186,6 @@ def loop_hint(text: str, found: Finding, signature: Signature) -> str:
 
 def freed_hint(text: str) -> str:
     """Return which memory the file frees and then uses, "" if none."""
-    if len(text) > _MOST_CHARACTERS:
-        return ""
     bare = cpp_code.without_comments(text)
     for match in _FREE.finditer(bare):
         name = match[1] or match[2]
@@ -212,9 +209,9 @@ def freed_hint(text: str) -> str:
 
 def address_hint(text: str) -> str:
     """Return which copy gets the address of a pointer variable, "" if none does."""
-    if len(text) > _MOST_CHARACTERS:
-        return ""
-    lines = range(1, text.count("\n") + 2)
+    bare = cpp_code.without_comments(text)
+    calls = itertools.islice(_POINTER_ADDRESS.finditer(bare), cpp_code.MOST_CALLS)
+    lines = (bare.count("\n", 0, call.start()) + 1 for call in calls)
     return next((words for line in lines if (words := _address_of_pointer(text, line))), "")
 
 
@@ -239,10 +236,8 @@ def _around(text: str, line: int) -> Loop | None:
 
 
 def _copies(text: str) -> Iterator[_Copy]:
-    if len(text) > _MOST_CHARACTERS:
-        return
     bare = cpp_code.without_comments(text)
-    for match in _COPY.finditer(bare):
+    for match in itertools.islice(_COPY.finditer(bare), cpp_code.MOST_CALLS):
         begin = match.end() - 1
         given = cpp_code.split(bare[begin + 1 : cpp_code.closing(bare, begin)])
         names = _PARAMETERS[match[1]]

@@ -11,6 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+# Twice the longest solution here. Patterns take quadratic time on a hostile text.
+MOST_CHARACTERS = 20_000
+MOST_CALLS = 32  # of one function: more are not looked at
+
 _COMMENT_OR_STRING = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.S
 )
@@ -58,7 +62,12 @@ class Launch:
 
 @functools.lru_cache(maxsize=8)
 def without_comments(text: str) -> str:
-    """Return the text with blanks for comments and strings, its lines and columns as they are."""
+    """Return the text with blanks for comments and strings, its lines and columns as they are.
+
+    A text of more than MOST_CHARACTERS is not read: the result is "".
+    """
+    if len(text) > MOST_CHARACTERS:
+        return ""
     return _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 

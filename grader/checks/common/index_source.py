@@ -14,7 +14,6 @@ from grader.checks.common import cpp_code
 from grader.report.evidence import Finding
 from grader.vocabulary import Language
 
-_MOST_CHARACTERS = 200_000  # of a source: bounds the time
 _MOST_SHOWN = 50  # characters of an index
 _MOST_VARIABLES = 4  # whose values are shown
 # Other ways to a block's or thread's number than the built-in variables.
@@ -25,7 +24,7 @@ _COMPARED = re.compile(r"<=|>=|!=|==|<|>")
 
 def index_hint(found: Finding, text: str, language: Language) -> str:
     """Return what the source shows about the index of a finding, "" if nothing."""
-    if found.line is None or found.kernel is None or len(text) > _MOST_CHARACTERS:
+    if found.line is None or found.kernel is None or len(text) > cpp_code.MOST_CHARACTERS:
         return ""
     if language is Language.TRITON:
         return _triton_hint(found, text)

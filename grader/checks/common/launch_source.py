@@ -14,7 +14,6 @@ from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
 from grader.vocabulary import Language, Role
 
-_MOST_CHARACTERS = 200_000  # of a source: bounds the time
 _MOST_SHOWN = 60  # characters of an expression
 
 
@@ -43,7 +42,7 @@ def launch_hint(
 
     Without a kernel, all of them are looked at.
     """
-    if len(text) > _MOST_CHARACTERS:
+    if len(text) > cpp_code.MOST_CHARACTERS:
         return ""
     name = (kernel or "").partition("<")[0]
     calls = [
@@ -58,7 +57,7 @@ def launch_hint(
 
 def grid_text(text: str, language: Language, kernel: str) -> str:
     """Return " (line 17: `(n + 255) / 256`)", the grid of the kernel's only launch, else ""."""
-    if len(text) > _MOST_CHARACTERS:
+    if len(text) > cpp_code.MOST_CHARACTERS:
         return ""
     name = kernel.partition("<")[0]
     found = [
