@@ -184,6 +184,14 @@ def correctness(*cases: CaseResult, output: str = "") -> list[CheckResult]:
     return check_results.check_results(KERNEL, CorrectnessCheck(), outcomes, correct=None)
 
 
+def test_a_failure_that_depends_on_earlier_calls_still_says_how_the_program_ended() -> None:
+    kept = "right in a process of its own, wrong after other calls"
+    assert correctness(case(9, Verdict.RUNTIME_ERROR, pattern=kept))[0].message == (
+        f"message of 9, {kept} (n=9)"
+    )
+    assert correctness(case(9, Verdict.WRONG_ANSWER, pattern=kept))[0].message == f"{kept} (n=9)"
+
+
 def test_groups_of_cases_earn_points_by_their_weight() -> None:
     verified = sample_reports.correctness((
         case(1, title="edges"), case(2, title="edges"), case(3), case(4, Verdict.WRONG_ANSWER),

@@ -21,6 +21,7 @@ from grader.build.artifact import Built
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness import judging as check
+from grader.checks.correctness.case_judge import case_result
 from grader.judge.outcome import Outcome, Status
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
@@ -442,14 +443,16 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
     monkeypatch.setattr(check, "Session", FakeSession)
 
     class Run:
+        ended_well = False
+
         def __init__(self, bench: Any, session: Any, case: Case, *_: object) -> None:
             self.case = case
             said.append(case.visibility.value[0])
 
         def judge(self) -> CaseResult:
-            return check._result(self.case, Diagnosis(Verdict.ACCEPTED, "right"))
+            return case_result(self.case, Diagnosis(Verdict.ACCEPTED, "right"))
 
-    monkeypatch.setattr(check, "_CaseRun", Run)
+    monkeypatch.setattr(check, "CaseJudge", Run)
     cases = [
         Case(name=str(i), sizes={"n": 1}, values="random", visibility=visibility, seed=0)
         for i, visibility in enumerate(

@@ -203,6 +203,8 @@ def _rank(case: CaseResult) -> int:
 def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
     """Return the sentence that leads: the cause as far as it is known, and where it shows."""
     what = lead.pattern or lead.message
+    if lead.pattern and lead.verdict is Verdict.RUNTIME_ERROR:
+        what = f"{lead.message}, {lead.pattern}"
     if lead.mismatched and not lead.pattern:
         what = f"{what}, without a pattern that is known"
     where = rest_of_groups(cases) or separating_property(cases)

@@ -1,0 +1,424 @@
+"""Judge one case of a submission on the judge's own snapshot of the outputs.
+
+    allocate guarded buffers, fill the inputs, poison the outputs
+    call the entry, take a private snapshot at once, verify guards and inputs
+    compare the snapshot with the expected values
+    wrong: call again with another poison, to distinguish cells that were never
+    written from cells that were computed wrong
+    compare the shared memory with the snapshot again
+
+The first failure of a case decides its verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from grader.assignment.cases import Case
+from grader.assignment.model import Limits
+from grader.checks.common.case_run import CaseRun, RunSetup
+from grader.checks.common.copy_source import (
+    address_hint,
+    copy_into,
+    freed_hint,
+    pitch_hint,
+    set_hint,
+)
+from grader.checks.common.crash import OUTSIDE_HINT
+from grader.checks.common.diagnosis import Diagnosis, Phase, explain
+from grader.checks.common.executor_findings import fault
+from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.kernel_source import rebound_name
+from grader.checks.common.launch_source import grid_text, launch_hint
+from grader.checks.common.launch_words import launch_text
+from grader.judge import input_hypothesis
+from grader.judge.buffers import Buffer
+from grader.judge.compare import Comparison, accepts, computable, has_arithmetic, parts, widened
+from grader.judge.error_map import error_map
+from grader.judge.error_pattern import (
+    NOTHING_WRITTEN,
+    TORN,
+    PatternInput,
+    count_unwritten_bytes,
+    describe,
+)
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
+from grader.judge.oracle import CaseData, Oracle
+from grader.judge.outcome import Outcome, Status
+from grader.judge.session import Session
+from grader.report.evidence import CaseResult
+from grader.report.verdict import Verdict
+from grader.text.hints import hints, matching_hint
+from grader.vocabulary import Device, Language, Memory
+
+_NONDETERMINISTIC_HINT = (
+    "a second call with the same inputs gave other results: look for state kept between calls, "
+    "uninitialized memory and data races"
+)
+_MASK_HINT = (
+    "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
+)
+# How long processes that a call left behind get to write to the outputs.
+_LEFTOVER_PROCESS_S = 0.03
+
+
+def case_result(case: Case, diagnosis: Diagnosis) -> CaseResult:
+    """Return the result of a case, without the figures of a comparison."""
+    return CaseResult(
+        name=case.name,
+        visibility=case.visibility,
+        sizes=dict(case.sizes),
+        verdict=diagnosis.verdict,
+        message=diagnosis.message,
+        hint=diagnosis.hint,
+        title=case.title,
+        title_shown=case.title_shown,
+    )
+
+
+class CaseJudge:
+    """One case in one session."""
+
+    def __init__(
+        self,
+        setup: RunSetup,
+        session: Session,
+        case: Case,
+        data: CaseData,
+        on_record: Callable[[dict[str, Any]], None],
+        limits: Limits,
+        oracle: Oracle | None,
+    ) -> None:
+        self._setup = setup
+        self._oracle = oracle
+        self._on_record = on_record
+        self._limits = limits
+        self._session = session
+        self._case = case
+        self._case_run = CaseRun(setup, case, data)
+        self._data = data
+        self._returned = False  # True if the entry returned a value, which is ignored
+        # The output of the second call, and what it was filled with.
+        self._again: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._launched: list[dict[str, Any]] = []  # by the first call, as the worker says
+        self._nondeterministic = False  # True if the second call gave other values
+        self.failure: Diagnosis | None = None  # the worker's last failure
+        self.ended_well = False  # True if the worker ended, with exit code 0
+
+    def judge(self) -> CaseResult:
+        """Judge the case; report it if the submission holds all of the GPU's memory."""
+        try:
+            return self._attach_and_call()
+        except GpuOutOfMemoryError as error:
+            return case_result(self._case, self._case_run.out_of_memory(self._session, error))
+
+    def _attach_and_call(self) -> CaseResult:
+        """Attach the buffers, judge the case, and detach them."""
+        with self._case_run.buffers() as buffers:
+            attached = self._session.attach(buffers)
+            if not attached.done:
+                return case_result(self._case, self._failure(attached, Phase.BETWEEN_CALLS))
+            judged = self._judge(buffers)
+            if not self._session.alive:
+                return judged
+            detached = self._session.detach()
+        stray = detached.status is Status.STRAY_ANSWER
+        if stray or (judged.verdict is Verdict.ACCEPTED and not detached.done):
+            return case_result(self._case, self._failure(detached, Phase.BETWEEN_CALLS))
+        return judged
+
+    def _failure(self, outcome: Outcome, phase: Phase) -> Diagnosis:
+        self.ended_well = outcome.ended is not None and outcome.ended.exit_code == 0
+        diagnosis = explain(outcome, self._setup.built, self._limits, phase)
+        usual_s = self._setup.assignment.limits.call_s
+        timed_out = diagnosis.verdict is Verdict.TIME_LIMIT and phase is Phase.CALLING
+        if timed_out and not outcome.detail and self._limits.call_s < usual_s:
+            limit = f"within {self._limits.call_s:g} s"
+            note = f" (reduced from {usual_s:g} s because an earlier call did not end)"
+            message = diagnosis.message.replace(limit, limit + note, 1)
+            diagnosis = replace(diagnosis, message=message)
+        self.failure = diagnosis
+        return diagnosis
+
+    def _judge(self, buffers: list[Buffer]) -> CaseResult:
+        """Call, snapshot, compare."""
+        failure, snapshots = self._call_once(buffers, poison=0, first=True)
+        if failure is not None:
+            return case_result(self._case, self._with_source(failure))
+        comparisons = self._case_run.compare(snapshots)
+        wrong = next((c for c in comparisons if not c.accepted), None)
+        doubtful = [wrong] if wrong else [c for c in comparisons if c.within_fraction]
+        elements = sum(c.wrong.numel() for c in comparisons)
+        if self._session.has_other_processes:
+            time.sleep(_LEFTOVER_PROCESS_S)
+        written_late = self._written_late(buffers, snapshots)
+        if written_late is not None:
+            return case_result(self._case, written_late)
+        if wrong and wrong.refusal:
+            refused = case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, wrong.refusal))
+            return replace(refused, elements=elements)
+        for wrong in doubtful:
+            unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
+            # What is never written is wrong, whatever fraction of the elements may be.
+            missing = wrong.wrong & (unwritten == wrong.element_bytes)
+            if not wrong.accepted or bool(missing.any()):
+                break
+        else:
+            message = "; ".join(map(_within_fraction, doubtful))
+            right = case_result(self._case, Diagnosis(Verdict.ACCEPTED, message or "right"))
+            return replace(right, elements=elements)
+        again, poison = self._again or (None, None)
+        given = PatternInput(
+            comparison=wrong,
+            inputs={k: v for k, v in self._data.inputs.items() if has_arithmetic(v)},
+            unwritten_bytes=unwritten,
+            tolerance=self._case_run.tolerances[wrong.output],
+            again=again,
+            poison=poison,
+            sizes=self._case.sizes,
+            other_inputs=lambda: self._as_with_other_inputs(wrong),
+        )
+        pattern = describe(given)
+        mismatched = sum(c.mismatched for c in comparisons)
+        verb = "is" if mismatched == 1 else "are"
+        of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
+        message = f"{mismatched} of {elements} elements{of} {verb} wrong"
+        if wrong.wrong_allowed and not wrong.accepted:
+            message += f", {wrong.wrong_allowed} may be"
+        if pattern and re.search("never written|nothing was ever written", pattern):
+            # A complex element is compared as two numbers.
+            shape = snapshots[wrong.output].shape
+            pattern += self._launched_words(
+                given.unwritten.reshape(*shape, -1).any(dim=-1), wrong.output
+            )
+        if pattern:
+            message += f": {pattern}"
+        hint = self._hint(pattern or "", wrong.output)
+        return replace(
+            case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, message, hint=hint)),
+            elements=elements,
+            mismatched=mismatched,
+            mismatches=wrong.mismatches(),
+            pattern=pattern,
+            max_error=wrong.max_error,
+            error_map=error_map(wrong, given.unwritten),
+        )
+
+    def _hint(self, pattern: str, output: str) -> str:
+        """Return a hint for the pattern, "" if there is none."""
+        entry = self._setup.built.entry
+        if pattern.startswith(NOTHING_WRITTEN) and self._returned:
+            return f"{entry} returned a value: write the result into `{output}` instead"
+        built = self._setup.built
+        if pattern.startswith(NOTHING_WRITTEN) and built.language is Language.TRITON:
+            line = rebound_name(built.text, entry, output)
+            if line is not None:
+                words = hints("kernel_source")["rebound"]
+                return words.replace("LINE", str(line)).replace("NAME", output)
+        if self._nondeterministic and pattern.startswith("every element is"):
+            return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
+        own = ("launched",) if built.launched else ()
+        known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
+        if not known and (words := self._launch_hint() or self._host_hint()):
+            return words
+        if built.language is Language.CUDA and (words := self._copy_hint(pattern, output)):
+            return words
+        return matching_hint(pattern, *own, "pattern", "symptom") or (
+            _NONDETERMINISTIC_HINT if self._nondeterministic else ""
+        )
+
+    def _copy_hint(self, pattern: str, output: str) -> str:
+        """Return which copy or cudaMemset of the host code gives this pattern, "" if none does."""
+        text, signature = self._setup.built.text, self._setup.assignment.signature
+        if pattern.startswith("output element i is"):
+            return pitch_hint(text, output, signature)
+        return set_hint(text, output) if pattern.startswith("every element is") else ""
+
+    def _with_source(self, failure: Diagnosis) -> Diagnosis:
+        """Return the failure with what the source shows about its cause."""
+        words = ""
+        if failure.hint == INPUT_HINT:
+            words = self._launch_hint()
+        elif failure.verdict is Verdict.RUNTIME_ERROR and self._setup.built.device is Device.CPU:
+            words = self._host_hint()
+        return replace(failure, hint=words) if words else failure
+
+    def _host_hint(self) -> str:
+        """Return which memory the host code uses in a way that cannot be meant, "" if none."""
+        built = self._setup.built
+        if built.language is not Language.CUDA:
+            return ""
+        return freed_hint(built.text) or address_hint(built.text)
+
+    def _launch_hint(self) -> str:
+        """Return what the source shows to be wrong about a launch, "" if nothing."""
+        built = self._setup.built
+        return launch_hint(built.text, built.language, self._setup.assignment.signature)
+
+    def _launched_words(self, unwritten: torch.Tensor, output: str) -> str:
+        """Return what the first call launched, as evidence for elements that were not written."""
+        built = self._setup.built
+        if built.device is not Device.CPU or (built.torch_allowed and not self._launched):
+            return ""
+        if not self._launched:
+            arrays = self._setup.assignment.signature.arrays
+            if any(array.memory is Memory.HOST for array in arrays):
+                words = copy_into(built.text, output, self._setup.assignment.signature)
+                if not bool(unwritten.all()):
+                    return f"; {words}" if words else ""
+                return "; no copy and no kernel wrote to it"
+            triton = built.language is Language.TRITON
+            return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")
+        # The last kernel writes the output, as a rule.
+        written = int((~unwritten).sum())
+        rows = ~unwritten.reshape(unwritten.shape[0], -1)
+        launched = launch_text(
+            self._launched[-1],
+            unwritten.shape,
+            written,
+            built.text,
+            only_first=_only_first(rows) or _only_first(rows.t()),
+            of_every=_first_of_every(rows) or _first_of_every(rows.t()) or (0, 0),
+        )
+        # A program has no number of threads that shows whether there are enough.
+        programs = built.language is Language.TRITON and launched.endswith(("program", "programs"))
+        if launched.endswith("too few for one each") or programs:
+            kernel = str(self._launched[-1].get("kernel"))
+            launched += grid_text(built.text, built.language, kernel)
+        return f"; {launched}"
+
+    def _call_once(
+        self, buffers: list[Buffer], *, poison: int, first: bool = False
+    ) -> tuple[Diagnosis | None, dict[str, torch.Tensor]]:
+        """Fill, call, take snapshots; return the failure (None if there is none) and snapshots."""
+        self._case_run.fill(buffers, poison=poison)
+        outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
+        for record in outcome.executed:
+            self._on_record(record)
+        if first:
+            self._launched = [one for one in outcome.records if one.get("record") == "launched"]
+        self._returned = any(record.get("record") == "returned" for record in outcome.records)
+        snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+        violation = fault(outcome.executed, self._setup.built.file) or _guard_violation(
+            buffers, self._setup.built.language
+        )
+        if violation is not None:
+            return violation, snapshots
+        if not outcome.done:
+            return self._failure(outcome, Phase.CALLING), snapshots
+        return self._changed_input(buffers), snapshots
+
+    def _changed_input(self, buffers: list[Buffer]) -> Diagnosis | None:
+        for buffer in buffers:
+            if buffer.role.written:
+                continue
+            given = self._data.inputs[buffer.name].contiguous().view(-1).view(torch.uint8)
+            if not torch.equal(buffer.data_bytes.cpu(), given):
+                message = f"the input `{buffer.name}` was changed"
+                return Diagnosis(Verdict.WRONG_ANSWER, message, hint=INPUT_HINT)
+        return None
+
+    def _written_late(
+        self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]
+    ) -> Diagnosis | None:
+        """Return a failure if an output has changed since the call ended."""
+        for buffer in buffers:
+            if buffer.role.written and not torch.equal(
+                buffer.data_bytes.cpu(), snapshots[buffer.name].view(-1).view(torch.uint8)
+            ):
+                return Diagnosis(
+                    Verdict.TAMPERED,
+                    f"`{buffer.name}` was written to after the call had ended",
+                    hint="end every thread and process that you start before the function returns",
+                )
+        return None
+
+    def _unwritten_bytes(
+        self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
+    ) -> torch.Tensor:
+        """Call again with another poison; return for each element how many bytes are unwritten."""
+        unwritten = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
+        buffer = next(b for b in buffers if b.name == wrong.output)
+        if not buffer.role.read:
+            failed, again = self._call_once(buffers, poison=1)
+            if failed is None:
+                native, other = first[wrong.output], again[wrong.output]
+                poisons = self._case_run.poisons[wrong.output]
+                unwritten = count_unwritten_bytes(parts(native), parts(other), poisons)
+                tolerance = self._case_run.tolerances[wrong.output]
+                same = accepts(other, widened(native), tolerance) | (unwritten > 0)
+                self._nondeterministic = not bool(same.all())
+                poison = torch.full((other.element_size(),), poisons[1], dtype=torch.uint8)
+                self._again = computable(other), computable(poison.view(other.dtype)).flatten()[:1]
+        return unwritten
+
+    def _as_with_other_inputs(self, wrong: Comparison) -> str | None:
+        if self._oracle is None:
+            return None
+        signature = self._setup.assignment.signature_of(self._case)
+        tolerance = self._case_run.tolerances[wrong.output]
+        return input_hypothesis.explain(
+            self._oracle, signature, self._case, self._data, wrong, tolerance
+        )
+
+
+def _only_first(rows: torch.Tensor) -> int:
+    """Return how many rows are marked, if they are the first ones and nothing else is; else 0."""
+    first = int(rows.all(1).sum())
+    return first if bool(rows[:first].all()) and not bool(rows[first:].any()) else 0
+
+
+def _first_of_every(rows: torch.Tensor) -> tuple[int, int] | None:
+    """Return how many of how many rows are marked, if they are the first of each group."""
+    marked = rows.all(1)
+    if not bool(marked.any()) or not torch.equal(marked, rows.any(1)):
+        return None
+    for period in (8, 16, 32, 64, 128, 256, 512, 1024):
+        if period >= marked.numel():
+            return None
+        index = torch.arange(marked.numel()) % period
+        count = int(marked[:period].sum())
+        if count < period and torch.equal(marked, index < count):
+            return count, period
+    return None
+
+
+def _within_fraction(comparison: Comparison) -> str:
+    """Return how many elements of a right output are wrong, and how many may be."""
+    return (
+        f"right: {comparison.mismatched} of {comparison.wrong.numel()} elements of "
+        f"`{comparison.output}` are outside the tolerance, {comparison.wrong_allowed} may be"
+    )
+
+
+def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:
+    """Return how far outside a buffer a write was, None if all guards are intact."""
+    for buffer in buffers:
+        offset = buffer.guard_violation()
+        if offset is None:
+            continue
+        width = buffer.dtype.itemsize
+        if offset < 0:
+            distance, place = -(offset // width), "before the first"
+        else:
+            distance, place = (offset - buffer.size) // width + 1, "past the last"
+        # Others may have been written as well: this is the nearest.
+        element = "the element" if distance == 1 else f"the {_ordinal(distance)} element"
+        return Diagnosis(
+            Verdict.MEMORY_ERROR,
+            f"wrote outside `{buffer.name}`: {element} {place}",
+            hint=_MASK_HINT if language is Language.TRITON else OUTSIDE_HINT,
+        )
+    return None
+
+
+def _ordinal(number: int) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
+    return f"{number}{ending}"
