@@ -30,7 +30,8 @@ demo: .venv/.ready
 	$(BIN)/grade local $(ASSIGNMENT) --from $(FROM)
 
 # Dead workers are not replaced: pytest-xdist's loadgroup would wait forever (its issue 1378).
-PYTEST = $(BIN)/python -m pytest -n 2 --max-worker-restart 0
+# The hundreds of processes that tests start find what the first one has compiled.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --max-worker-restart 0
 
 # All tests of a file in one process, which starts its server once.
 test: .venv/.ready-test

@@ -114,6 +114,8 @@ def install(extras: Iterable[str]) -> None:
     script = VENV / "bin" / "grade"
     script.write_text(SCRIPT.format(python=VENV / "bin" / "python"))
     script.chmod(0o755)
+    compiled = [sys.executable, "-I", "-m", "compileall", "-q", str(ROOT / "grader")]
+    subprocess.run(compiled, capture_output=True)
     if shutil.which(os.environ.get("CXX", "g++").split()[-1]) is None:
         print("set-up: note: there is no g++: CUDA C++ kernels cannot be graded here")
         print(f"        fix it with: {install_hint('g++')}")
@@ -210,7 +212,7 @@ def run_pip(wanted: Sequence[Any], pins: Mapping[str, str], *, missing: Sequence
             f"pip could not install {names} (see its output above)",
             "check the network and the free space, then: make setup",
         )
-    # -I: keep the compiled files, whatever PYTHONDONTWRITEBYTECODE says.
+    # -I: keep the compiled files, whatever PYTHONDONTWRITEBYTECODE says, as images of containers do.
     subprocess.run([sys.executable, "-I", "-c", "import torch, triton"], capture_output=True)
 
 
