@@ -252,17 +252,18 @@ class Oracle:
         return self._guarded(what, self._function(name), *arguments)
 
     def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        file, problems = str(self._assignment.oracle), list[str]()
+        file = str(self._assignment.oracle)
+        watched = None
         try:
-            with limited(self._assignment.limits, file, what, problems):
+            with limited(self._assignment.limits, file, what) as watched:
                 return function(*arguments)
         except (Exception, SystemExit, BeyondLimitError) as error:
             lines = [
                 f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file
             ]
             place = f"{file}:{lines[-1]}" if lines else file
-            if problems:
-                raise GraderError(f"{place}: {what} {problems[0]}") from None
+            if watched is not None and watched.problem:
+                raise GraderError(f"{place}: {what} {watched.problem}") from None
             raise GraderError(f"{place}: {what} raised {type(error).__name__}: {error}") from error
 
 

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -31,6 +32,7 @@ _TICK_S = 0.1
 _GRACE_S = 20.0
 _GRACE_OF_MEMORY_S = 1.0
 _MOST_OF_FREE = 0.8  # of the memory that is free when a call begins
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class BeyondLimitError(BaseException):
@@ -38,39 +40,37 @@ class BeyondLimitError(BaseException):
 
 
 @dataclass(slots=True)
-class _Call:
-    """A call of an oracle, in the thread `ident`."""
+class WatchedCall:
+    """A call of an oracle, in the thread `ident`; `problem` says which limit it exceeded."""
 
     ident: int
     place: str
     what: str
     limits: Limits
     left_s: float
-    most_bytes: int
     first_bytes: int
+    most_bytes: int = 0  # 0 until the thread has looked at the call: most calls end sooner
     problem: str = ""
     grace_s: float = 0.0
 
 
-_calls: list[_Call] = []
+_calls: list[WatchedCall] = []
 _lock = threading.Lock()
 _watching: list[int] = []  # the process that has the thread: a fork has none
 
 
 @contextmanager
-def limited(limits: Limits, place: str, what: str, problems: list[str]) -> Iterator[None]:
+def limited(limits: Limits, place: str, what: str) -> Iterator[WatchedCall]:
     """Watch the block, a call of the oracle in the file `place`; `what` names the call.
 
-    Raises BeyondLimitError in the block and adds the problem, a phrase, to `problems`.
+    Raises BeyondLimitError in the block if it exceeds a limit; the call then has the problem.
     """
-    memory = psutil.virtual_memory()
-    call = _Call(
+    call = WatchedCall(
         ident=threading.get_ident(),
         place=place,
         what=what,
         limits=limits,
         left_s=limits.oracle_s,
-        most_bytes=min(limits.oracle_mib << 20, int(_MOST_OF_FREE * memory.available)),
         first_bytes=_resident(),
     )
     with _lock:
@@ -79,12 +79,11 @@ def limited(limits: Limits, place: str, what: str, problems: list[str]) -> Itera
             _watching[:] = [os.getpid()]
             threading.Thread(target=_watch, name="oracle limits", daemon=True).start()
     try:
-        yield
+        yield call
     finally:
         with _lock:
             _calls.remove(call)
             if call.problem:
-                problems.append(call.problem)
                 _raise_in(call.ident, None)  # one that is still to come must not hit later code
         if call.problem and sys.exc_info()[0] is None:
             raise BeyondLimitError
@@ -102,8 +101,11 @@ def _watch() -> None:
                 _look_at(call, resident)
 
 
-def _look_at(call: _Call, resident: int) -> None:
+def _look_at(call: WatchedCall, resident: int) -> None:
     call.left_s -= _TICK_S
+    if not call.most_bytes:
+        free = psutil.virtual_memory().available + max(0, resident - call.first_bytes)
+        call.most_bytes = min(call.limits.oracle_mib << 20, int(_MOST_OF_FREE * free))
     if not call.problem and call.left_s <= 0:
         call.grace_s = _GRACE_S
         call.problem = f"did not end within {call.limits.oracle_s:g} s (`oracle_s` in [limits])"
@@ -130,4 +132,4 @@ def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
 
 def _resident() -> int:
     """Return the memory of this process in bytes."""
-    return int(psutil.Process().memory_info().rss)
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * _PAGE_BYTES

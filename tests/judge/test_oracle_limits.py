@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -83,20 +84,21 @@ def test_the_exception_reaches_its_thread_and_no_later_code(tmp_path: Path) -> N
     ended: list[str] = []
 
     def late() -> None:
-        problems: list[str] = []
-        try:
-            with limited(assignment.limits, "oracle.py", "late", problems):
-                time.sleep(0.5)  # in C: the exception comes after it
-        except BeyondLimitError:
-            ended.extend(problems)
+        with (
+            contextlib.suppress(BeyondLimitError),
+            limited(assignment.limits, "oracle.py", "late") as watched,
+        ):
+            time.sleep(0.5)  # in C: the exception comes after it
+        ended.append(watched.problem)
         for _ in range(1000):
             time.sleep(0)
 
     thread = threading.Thread(target=late)
     thread.start()
-    with limited(assignment.limits, "oracle.py", "quick", ended):
+    with limited(assignment.limits, "oracle.py", "quick") as quick:
         time.sleep(0.05)
     thread.join()
+    assert not quick.problem
     assert ended == ["did not end within 0.2 s (`oracle_s` in [limits])"]
 
 
@@ -105,7 +107,7 @@ import time
 from grader.assignment.model import Limits
 from grader.judge import oracle_limits
 oracle_limits._GRACE_S = 0.3
-with oracle_limits.limited(Limits(oracle_s=0.2), "oracle.py", "expected(n=1)", []):
+with oracle_limits.limited(Limits(oracle_s=0.2), "oracle.py", "expected(n=1)"):
     time.sleep(60)
 """
 
