@@ -274,7 +274,7 @@ def test_an_answer_in_time_fills_in(
     [
         ("driver", "the driver does not answer"),
         ("oracle", "the baseline failed"),
-        ("busy", "15 points are pending there too: something else uses the GPU"),
+        ("busy", "15 points are pending there too: silu: something else uses the GPU"),
         ("spec", "of different specs"),
         ("sandbox", "the worker's sandbox reaches the level none, not partial"),
     ],
