@@ -72,7 +72,10 @@ def warnings(report: Report) -> list[str]:
 @pytest.mark.parametrize(
     ("odd", "line", "phrase"),
     [
-        ("    for i in range(3):\n        if i == 1:\n            break", 12, "Break"),
+        pytest.param(
+            *("    for i in range(3):\n        if i == 1:\n            break", 12, "Break"),
+            marks=pytest.mark.slow,
+        ),
         ("    y = 0\n    for i in range(3):\n        y = y + x", 11, "type"),
     ],
 )
@@ -160,6 +163,7 @@ def test_what_a_gpu_cannot_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "bytes of shared memory for each block; the limit is 0" in found.message
 
 
+@pytest.mark.slow
 def test_more_registers_than_a_gpu_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
     memory = torch.empty(256 * 256)

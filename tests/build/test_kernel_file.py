@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from paths import HAND_INS, REPOSITORY
+from slow import slow_unless
 
 from grader.assignment.libraries import LIBRARIES, allowed_libraries, link_flags
 from grader.assignment.reader import read_assignment
@@ -445,7 +446,7 @@ ONE_COMPILER_ONLY = {
 }
 
 
-@pytest.mark.parametrize("name", ONE_COMPILER_ONLY)
+@pytest.mark.parametrize("name", slow_unless({"an #error"}.__contains__, ONE_COMPILER_ONLY))
 def test_a_file_for_one_compiler_is_a_compile_error(name: str, tmp_path: Path) -> None:
     compiler_called("nvcc")  # skips without it
     text = ONE_COMPILER_ONLY[name] + 'extern "C" void silu(const float*, float*, int) {}\n'

@@ -233,6 +233,7 @@ def test_queries_of_tutorials_are_answered(bench: Bench) -> None:
     assert graded.verdict == "accepted", graded.printed
 
 
+@pytest.mark.slow
 def test_the_gpu_is_the_course_s(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADE_TARGET", "sm_90")
     text = """

@@ -103,6 +103,7 @@ def test_an_oracle_that_raises_is_the_graders_error(course: Course, state: Worke
 # ---- samples ----
 
 
+@pytest.mark.slow
 def test_a_sample_slow_by_its_counters_needs_no_points_for_speed(
     course: Course, state: WorkerState
 ) -> None:
