@@ -29,12 +29,12 @@ sys.path[:0] = [str(REPOSITORY)]
 from grader.assignment.reader import read_assignment
 from grader.commands.verify.judgement import judge_sample
 from grader.commands.verify.samples import Planted, Sample, find_samples
+from grader.commands.verify.tasks import submission_of
 from grader.gpu import nvml
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.report.evidence import MemoryEvidence
-from grader.submission.reader import read_submission
 from grader.system import toolchain
 from grader.vocabulary import CheckName, Device, Language
 
@@ -64,7 +64,7 @@ def found_in(sample: Sample, device: Device) -> dict[str, Any]:
         languages=frozenset({Language(sample.language)}),
         checks=frozenset({CheckName.MEMORY}),
     )
-    report = grade(assignment, read_submission(sample.folder, assignment), options, Progress())
+    report = grade(assignment, submission_of(sample, assignment), options, Progress())
     (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
     findings = check.evidence.findings if isinstance(check.evidence, MemoryEvidence) else ()
     expected, fault = sample.expectation(), fault_of(sample)

@@ -212,7 +212,7 @@ def run_pip(wanted: Sequence[Any], pins: Mapping[str, str], *, missing: Sequence
             f"pip could not install {names} (see its output above)",
             "check the network and the free space, then: make setup",
         )
-    # -I: keep the compiled files, whatever PYTHONDONTWRITEBYTECODE says, as images of containers do.
+    # -I: keep the compiled files, although PYTHONDONTWRITEBYTECODE is set in many containers.
     subprocess.run([sys.executable, "-I", "-c", "import torch, triton"], capture_output=True)
 
 

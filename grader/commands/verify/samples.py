@@ -161,13 +161,18 @@ class Sample:
 
 
 def find_samples(reference: Path) -> Iterator[Sample]:
-    """Yield the samples of all assignments below `reference/`, in order."""
+    """Yield the samples of all assignments below `reference/`, in order: files, then patches.
+
+    Raises ValueError, with a sentence, if a patch does not apply.
+    """
     for folder in sorted(reference.glob(f"*/{SAMPLES}")):
         yield from samples_of(folder.parent)
+        for patch in patches_of(folder.parent):
+            yield from patched_samples(patch, folder.parent)
 
 
 def samples_of(reference: Path) -> Iterator[Sample]:
-    """Yield the samples of one assignment, whose solved files are in `reference`."""
+    """Yield the samples of one assignment that are files; its solved files are in `reference`."""
     for folder in sorted((reference / SAMPLES).glob("*/*")):
         files = [p for p in sorted(folder.rglob("*")) if p.suffix in LANGUAGES and p.is_file()]
         kernels = [path for path in files if path != folder / PROGRAM]

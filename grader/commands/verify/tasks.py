@@ -110,26 +110,27 @@ def grade_sample(
         assignment = replace(assignment, limits=limits)
     if sample.has_program:
         options = replace(options, kernels=frozenset())
-    if sample.patch is not None:
-        kernel = next(k for k in assignment.kernels if sample.file in k.paths)
+    report = state.grade(assignment, submission_of(sample, assignment), options)
+    if sample.verdict == "tampered":
+        state.renew()  # the sample may have changed the server
+    return (judgement.judge_sample(sample, expectation, report, options.device),)
+
+
+def submission_of(sample: Sample, assignment: Assignment) -> Submission:
+    """Return the sample as it is handed in, with the solved files of its kernel that it lacks.
+
+    Raises ValueError, with a sentence, if its patch does not apply.
+    """
+    kernel = next(k for k in assignment.kernels if sample.file in k.paths)
+    if sample.patch is None:
+        submission = read_submission(sample.folder, assignment)
+    else:
         files = {
             path: SourceFile(path=path, text=text)
             for path, text in patched_files(sample.patch, sample.folder).items()
             if path in kernel.paths
         }
         submission = Submission(source=sample.patch, files=files)
-    else:
-        submission = read_submission(sample.folder, assignment)
-    submission = _completed(submission, assignment, sample)
-    report = state.grade(assignment, submission, options)
-    if sample.verdict == "tampered":
-        state.renew()  # the sample may have changed the server
-    return (judgement.judge_sample(sample, expectation, report, options.device),)
-
-
-def _completed(submission: Submission, assignment: Assignment, sample: Sample) -> Submission:
-    """Add the solved files to a sample that has some files of its kernel only."""
-    kernel = next(k for k in assignment.kernels if sample.file in k.paths)
     paths = kernel.paths_in(Language(sample.language))
     missing = [path for path in paths if path not in submission]
     if not missing:

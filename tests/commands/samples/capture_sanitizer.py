@@ -481,7 +481,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sample
         for verdict in ("memory_error", "accepted")
         for sample in find_samples(REPOSITORY / "reference")
-        if (sample.assignment, sample.verdict) == ("silu", verdict)
+        if (sample.assignment, sample.verdict, sample.patch) == ("silu", verdict, None)
         and re.search(options.only, sample.title)
     ]
     started = time.monotonic()
