@@ -94,9 +94,14 @@ def write_sarif(report: Report, path: Path, *, paths: Mapping[str, str]) -> None
 
 
 def _print_kernel(kernel: KernelCounters, to: TextIO | None) -> None:
+    launches = f"{kernel.launches} launch{'es' * (kernel.launches != 1)}"
+    if kernel.of_library:
+        # The emulation computes it in another way than the library does on a GPU.
+        print(f"\n{kernel.kernel}: {launches}; a library's accesses are not counted", file=to)
+        return
     ratio = kernel.traffic_ratio
     print(
-        f"\n{kernel.kernel}: {kernel.launches} launch{'es' * (kernel.launches != 1)}, "
+        f"\n{kernel.kernel}: {launches}, "
         f"{kernel.counted_blocks} of {kernel.blocks} blocks counted"
         + (f", {ratio:.2f} times the least traffic" if ratio is not None else "")
         + (" (incomplete: a log was full)" if kernel.truncated else ""),

@@ -8,6 +8,7 @@ compares the outputs of the right programs with a GPU's.
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from slow import slow_unless
 from grader.emulation.cuda_cpp import INCLUDE_DIR, Mode, rewrite, without_unused_includes
 from grader.emulation.cuda_cpp.__main__ import runtime_object
 from grader.emulation.cuda_cpp.coverage import ROWS, Row, State, table
+from grader.emulation.cuda_cpp.printing import print_report
 from grader.emulation.cuda_cpp.standalone import Program, Run, build, run
 
 HERE = Path(__file__).parent
@@ -79,6 +81,10 @@ def test_counters_know_the_kernels_of_a_library(tmp_path: Path) -> None:
     report = run(compiled(source, tmp_path, planted=False), timeout_s=30, capture=True).report
     own = {kernel.kernel for kernel in report.kernels if not kernel.of_library}
     assert own == {"reverse"} < {kernel.kernel for kernel in report.kernels}
+    shown = io.StringIO()
+    print_report(report, counters=True, to=shown)
+    assert "launch; a library's accesses are not counted" in shown.getvalue()
+    assert "grader_host" not in shown.getvalue()
 
 
 @pytest.mark.slow

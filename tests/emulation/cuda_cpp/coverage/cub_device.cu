@@ -1,4 +1,5 @@
-// CUB from the host: a sum, prefix sums, a histogram, a sort of pairs.
+// CUB from the host: a sum, prefix sums, a histogram, a sort of pairs, sorts by some bits and of floats.
+#include <cmath>
 #include <cstdio>
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_radix_sort.cuh>
@@ -44,6 +45,16 @@ int main() {
     bool ordered = true;
     for (int i = 1; i < n; ++i) ordered = ordered && keys[i - 1] <= keys[i];
     printf("\n%d %s\n", sum, ordered ? "ordered" : "not ordered");
+    // By four bits: equal ones keep their order.
+    with_storage([=](void* s, size_t& b) { cub::DeviceRadixSort::SortKeys(s, b, in, out, n, 2, 6); });
+    cudaMemcpy(keys, out, sizeof keys, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 12; ++i) printf("%d ", keys[i]);
+    float numbers[] = {2, -1, NAN, -0.0f, 0.0f, -INFINITY, 1};
+    cudaMemcpy(in, numbers, sizeof numbers, cudaMemcpyHostToDevice);
+    with_storage([=](void* s, size_t& b) { cub::DeviceRadixSort::SortKeysDescending(s, b, (float*)in, (float*)out, 7); });
+    cudaMemcpy(numbers, out, sizeof numbers, cudaMemcpyDeviceToHost);
+    for (float number : numbers) printf("%g ", number);
+    printf("\n");
     cudaFree(in);
     cudaFree(out);
     cudaFree(places);

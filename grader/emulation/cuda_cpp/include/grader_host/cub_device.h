@@ -92,26 +92,46 @@ struct DeviceHistogram {
     }
 };
 
+// The order of a radix sort: that of the keys' bits from `begin` to before `end`, which are turned so that
+// those of numbers are in order. Zeros are equal, and NaN is the largest number or the least, by its sign.
+template <class K, bool descending> struct GraderByBits {
+    int begin, end;
+
+    static unsigned long long bits(K key) {
+        typedef ::std::conditional_t<sizeof(K) == 1, unsigned char, ::std::conditional_t<sizeof(K) == 2, unsigned short,
+                ::std::conditional_t<sizeof(K) == 4, unsigned, unsigned long long>>> Word;
+        constexpr Word sign = Word(Word(1) << (sizeof(K) * 8 - 1));
+        const Word word = __builtin_bit_cast(Word, key);
+        if constexpr (::std::is_integral<K>::value) return ::std::is_signed<K>::value ? Word(word ^ sign) : word;
+        else return word == sign ? sign : word & sign ? Word(~word) : Word(word | sign);
+    }
+    unsigned long long digits(K key) const {
+        const unsigned long long from_begin = bits(key) >> begin;
+        return end - begin < 64 ? from_begin & ((1ull << (end - begin)) - 1) : from_begin;
+    }
+    GRADER_INLINE bool operator()(const K& a, const K& b) const { return descending ? digits(b) < digits(a) : digits(a) < digits(b); }
+};
+
 struct DeviceRadixSort {
     template <class K, class N>
-    GRADER_INLINE static cudaError_t SortKeys(void* storage, size_t& bytes, const K* in, K* out, N count, int = 0, int = sizeof(K) * 8,
+    GRADER_INLINE static cudaError_t SortKeys(void* storage, size_t& bytes, const K* in, K* out, N count, int begin = 0, int end = sizeof(K) * 8,
                                               cudaStream_t stream = nullptr) {
-        return sort(storage, bytes, in, out, ::grader::NoValues(), ::grader::NoValues(), count, stream, ::grader::Less());
+        return sort(storage, bytes, in, out, ::grader::NoValues(), ::grader::NoValues(), count, stream, GraderByBits<K, false>{begin, end});
     }
     template <class K, class N>
-    GRADER_INLINE static cudaError_t SortKeysDescending(void* storage, size_t& bytes, const K* in, K* out, N count, int = 0, int = sizeof(K) * 8,
+    GRADER_INLINE static cudaError_t SortKeysDescending(void* storage, size_t& bytes, const K* in, K* out, N count, int begin = 0, int end = sizeof(K) * 8,
                                                         cudaStream_t stream = nullptr) {
-        return sort(storage, bytes, in, out, ::grader::NoValues(), ::grader::NoValues(), count, stream, ::grader::Greater());
+        return sort(storage, bytes, in, out, ::grader::NoValues(), ::grader::NoValues(), count, stream, GraderByBits<K, true>{begin, end});
     }
     template <class K, class V, class N>
     GRADER_INLINE static cudaError_t SortPairs(void* storage, size_t& bytes, const K* in, K* out, const V* values, V* values_out, N count,
-                                               int = 0, int = sizeof(K) * 8, cudaStream_t stream = nullptr) {
-        return sort(storage, bytes, in, out, values, values_out, count, stream, ::grader::Less());
+                                               int begin = 0, int end = sizeof(K) * 8, cudaStream_t stream = nullptr) {
+        return sort(storage, bytes, in, out, values, values_out, count, stream, GraderByBits<K, false>{begin, end});
     }
     template <class K, class V, class N>
     GRADER_INLINE static cudaError_t SortPairsDescending(void* storage, size_t& bytes, const K* in, K* out, const V* values, V* values_out,
-                                                         N count, int = 0, int = sizeof(K) * 8, cudaStream_t stream = nullptr) {
-        return sort(storage, bytes, in, out, values, values_out, count, stream, ::grader::Greater());
+                                                         N count, int begin = 0, int end = sizeof(K) * 8, cudaStream_t stream = nullptr) {
+        return sort(storage, bytes, in, out, values, values_out, count, stream, GraderByBits<K, true>{begin, end});
     }
 
 private:

@@ -31,9 +31,6 @@ template <class Body> GRADER_INLINE cudaError_t library_launch(const char* name,
 struct Less {
     template <class A, class B> bool operator()(const A& a, const B& b) const { return a < b; }
 };
-struct Greater {
-    template <class A, class B> bool operator()(const A& a, const B& b) const { return b < a; }
-};
 struct Add {
     template <class A, class B> auto operator()(const A& a, const B& b) const { return a + b; }
 };
