@@ -61,7 +61,7 @@ def list_one(assignment: Assignment, console: Console) -> None:
     )
     if hidden := assignment.hidden_cases:
         page.sentence(f"{hidden} more cases are hidden; the course draws their sizes")
-    if assignment.benchmarks:
+    if assignment.benchmarks and CheckName.PERFORMANCE in checks:
         names = _joined(benchmark.name for benchmark in assignment.benchmarks)
         page.sentence(f"timed, on a GPU only: {names}")
     for kernel in assignment.kernels:
