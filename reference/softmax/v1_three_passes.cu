@@ -53,7 +53,8 @@ __global__ void softmax_kernel(const float* x,  // (rows, cols) row-major
     total = over_block(total, sum, part);
 
     // 4. The quotients.
-    for (int col = threadIdx.x; col < cols; col += BLOCK) out[col] = expf(row[col] - largest) / total;
+    for (int col = threadIdx.x; col < cols; col += BLOCK)
+        out[col] = expf(row[col] - largest) / total;
     // end
 }
 
