@@ -6,12 +6,14 @@
                     has its own ptxas
     accesses        sectors and bank conflicts, counted on the CPU
     ncu             the GPU's hardware counters, if the driver permits
+    PTX, SASS       instead of all that: the code for a GPU, below its source lines
 
 If this machine cannot show a part, the output says what is needed.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from grader.build.ptxas import Resources
 from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
+from grader.commands.profile.machine_code import Code, machine_code
 from grader.commands.profile.resources import resources, triton_resources
 from grader.commands.profile.roofline import bars, drawing
 from grader.errors import ExitCode, UsageError
@@ -39,6 +42,7 @@ from grader.submission.reader import Submission
 from grader.system import toolchain
 from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
+from grader.text.printable import encodable, printable
 from grader.timing.roofline import Point, Roofline
 from grader.vocabulary import CheckName, Language
 
@@ -54,11 +58,12 @@ def run_profile(
     language: Language | None,
     gpu: Gpu | None,
     svg: Path | None,
+    code: tuple[Code, ...] = (),
 ) -> ExitCode:
     """Print the profile of every file of the kernel; incomplete if one does not build.
 
     `kernel` may be None if the assignment has only one. The roofline is drawn into the
-    file `svg`, if any.
+    file `svg`, if any. With `code` only these forms of the kernel's code are printed.
     """
     chosen = chosen_kernel(assignment, kernel)
     options = Options(
@@ -81,10 +86,15 @@ def run_profile(
         for kernel_file in plan.files:
             file = FileContext(context, FileState(file=kernel_file))
             built = file.wait_for_build()
-            page.sentence(f"{assignment.title}: {kernel_file.title}")
+            if isinstance(built, Rejected) or not code:
+                page.sentence(f"{assignment.title}: {kernel_file.title}")
             if isinstance(built, Rejected):
                 page.sentence(built.message, indent=_INDENT)
                 failed = True
+                continue
+            for kind in code:
+                failed |= not _print_code(page, file, kind, progress)
+            if code:
                 continue
             profile = _Profile(page, file, progress, svg)
             profile.time()
@@ -93,6 +103,18 @@ def run_profile(
             profile.hardware_counters()
     page.print()
     return ExitCode.of(complete=not failed)
+
+
+def _print_code(page: Page, file: FileContext, kind: Code, progress: Progress) -> bool:
+    """Print a listing as it is, unwrapped; return whether there is one."""
+    with progress.step(f"compiling {file.file.title} to {kind.value}") as file.step:
+        listing, problem = machine_code(file, kind)
+    if problem:
+        page.sentence(f"{file.file.title}: {kind.value}: {problem}")
+        return False
+    text = encodable(printable(listing), sys.stdout.encoding or "utf-8")
+    print(text)
+    return True
 
 
 def chosen_kernel(assignment: Assignment, name: str | None) -> Kernel:
