@@ -219,6 +219,12 @@ def verify(**arguments: Any) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Draw the roofline into this file.",
 )
+@click.option(
+    "--ncu-rep",
+    "ncu_report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Store Nsight Compute's report in this file (needs a GPU and ncu).",
+)
 @click.option("--ptx", is_flag=True, help="Only print the kernel's PTX, below its source lines.")
 @click.option("--sass", is_flag=True, help="Only print its machine code, below its source lines.")
 def profile(
@@ -228,6 +234,7 @@ def profile(
     source: Path | None,
     device: str,
     svg: Path | None,
+    ncu_report: Path | None,
     ptx: bool,
     sass: bool,
 ) -> None:
@@ -251,6 +258,7 @@ def profile(
         language=Language(language) if language else None,
         gpu=chosen_device(device),
         svg=svg,
+        ncu_report=ncu_report,
         code=(Code.PTX,) * ptx + (Code.SASS,) * sass,
     )
     sys.exit(exit_code)

@@ -24,7 +24,7 @@ from grader.build.artifact import Rejected
 from grader.build.ptxas import Resources
 from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
-from grader.commands.output import write_text
+from grader.commands.output import write_bytes, write_text
 from grader.commands.profile.machine_code import Code, machine_code
 from grader.commands.profile.resources import resources, triton_resources
 from grader.commands.profile.roofline import bars, drawing
@@ -58,12 +58,14 @@ def run_profile(
     language: Language | None,
     gpu: Gpu | None,
     svg: Path | None,
+    ncu_report: Path | None = None,
     code: tuple[Code, ...] = (),
 ) -> ExitCode:
     """Print the profile of every file of the kernel; incomplete if one does not build.
 
-    `kernel` may be None if the assignment has only one. The roofline is drawn into the
-    file `svg`, if any. With `code` only these forms of the kernel's code are printed.
+    `kernel` may be None if the assignment has only one. The roofline is drawn into the file `svg`,
+    if any, and ncu's report is stored in `ncu_report`; both with the language in their names. With
+    `code` only these forms of the kernel's code are printed.
     """
     chosen = chosen_kernel(assignment, kernel)
     options = Options(
@@ -96,7 +98,7 @@ def run_profile(
                 failed |= not _print_code(page, file, kind, progress)
             if code:
                 continue
-            profile = _Profile(page, file, progress, svg)
+            profile = _Profile(page, file, progress, svg, ncu_report)
             profile.time()
             profile.resources()
             profile.accesses()
@@ -140,6 +142,7 @@ class _Profile:
     file: FileContext
     progress: Progress
     svg: Path | None
+    ncu_report: Path | None
 
     def _write(self, text: str, *, level: int = 1) -> None:
         self.page.sentence(text, indent=level * _INDENT)
@@ -250,12 +253,15 @@ class _Profile:
         write_counters(self.page, evidence, failed=True)
 
     def hardware_counters(self) -> None:
-        """Write the GPU's hardware counters, as ncu reads them; nothing without a GPU."""
+        """Write the GPU's hardware counters, as ncu reads them; store its report if asked to."""
+        wanted = self.ncu_report
         if self.file.gpu is None:
+            if wanted is not None:
+                self._write(f"ncu: {wanted} is not written without a GPU")
             return
         # These import torch.
         from grader.checks.counters.count import counting_case
-        from grader.commands.profile.ncu import counters
+        from grader.commands.profile.ncu import counters, whole_report
 
         ncu = toolchain.find_ncu()
         if ncu is None:
@@ -266,14 +272,25 @@ class _Profile:
         case = counting_case(self.file.assignment, file.kernel, file.language, 0, rng)
         # The worker is started under ncu, not forked from the server.
         setup = replace(self.file.setup(private=True), server=None, driver=None)
+        prepared = case, self.file.data(case)
         with self.progress.step(f"ncu on {file.title}"):
-            counted, reason = counters(setup, ncu, (case, self.file.data(case)))
+            counted, reason = counters(setup, ncu, prepared)
         if not counted:
             self._write(f"hardware counters: {reason}")
             return
         self._write(f"hardware counters on {case.name}, by ncu {ncu.version}:")
         for metric, value in counted:
             self._write(f"{metric}: {value}", level=2)
+        if wanted is None:
+            return
+        with self.progress.step(f"ncu's report on {file.title}"):
+            report, reason = whole_report(setup, ncu, prepared)
+        if not report:
+            self._write(f"ncu: {reason}")
+            return
+        path = wanted.with_stem(f"{wanted.stem}-{file.language.value}")
+        write_bytes(path, report)
+        self._write(f"ncu: {path} is for Nsight Compute (`ncu-ui {path}`)")
 
 
 def _used(subject: str, used: Resources, architecture: tuple[int, int], shared: str) -> str:
