@@ -220,6 +220,13 @@ def verify(**arguments: Any) -> None:
     help="Draw the roofline into this file.",
 )
 @click.option(
+    "--trace",
+    "trace_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Store the calls, launches and copies of one case here, for ui.perfetto.dev "
+    "(CUDA C++ without a GPU).",
+)
+@click.option(
     "--ncu-rep",
     "ncu_report",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -234,6 +241,7 @@ def profile(
     source: Path | None,
     device: str,
     svg: Path | None,
+    trace_file: Path | None,
     ncu_report: Path | None,
     ptx: bool,
     sass: bool,
@@ -244,6 +252,7 @@ def profile(
     grade profile silu                                 the file in this folder
     grade profile transpose v3_shared_tile --svg roof.svg
     grade profile silu --language cuda --sass > silu.sass
+    grade profile silu --language cuda --trace silu.json
     """
     from grader.commands.profile.machine_code import Code
     from grader.commands.profile.run import run_profile
@@ -259,6 +268,7 @@ def profile(
         gpu=chosen_device(device),
         svg=svg,
         ncu_report=ncu_report,
+        trace_file=trace_file,
         code=(Code.PTX,) * ptx + (Code.SASS,) * sass,
     )
     sys.exit(exit_code)

@@ -6,6 +6,7 @@
                     has its own ptxas
     accesses        sectors and bank conflicts, counted on the CPU
     ncu             the GPU's hardware counters, if the driver permits
+    trace           the calls, launches and copies of one case, as a file for a browser
     PTX, SASS       instead of all that: the code for a GPU, below its source lines
 
 If this machine cannot show a part, the output says what is needed.
@@ -28,6 +29,7 @@ from grader.commands.output import write_bytes, write_text
 from grader.commands.profile.machine_code import Code, machine_code
 from grader.commands.profile.resources import resources, triton_resources
 from grader.commands.profile.roofline import bars, drawing
+from grader.commands.profile.trace import TIMES, trace
 from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
@@ -59,13 +61,14 @@ def run_profile(
     gpu: Gpu | None,
     svg: Path | None,
     ncu_report: Path | None = None,
+    trace_file: Path | None = None,
     code: tuple[Code, ...] = (),
 ) -> ExitCode:
     """Print the profile of every file of the kernel; incomplete if one does not build.
 
     `kernel` may be None if the assignment has only one. The roofline is drawn into the file `svg`,
-    if any, and ncu's report is stored in `ncu_report`; both with the language in their names. With
-    `code` only these forms of the kernel's code are printed.
+    if any, ncu's report is stored in `ncu_report`, and a trace in `trace_file`: all with the
+    language in their names. With `code` only these forms of the kernel's code are printed.
     """
     chosen = chosen_kernel(assignment, kernel)
     options = Options(
@@ -98,11 +101,12 @@ def run_profile(
                 failed |= not _print_code(page, file, kind, progress)
             if code:
                 continue
-            profile = _Profile(page, file, progress, svg, ncu_report)
+            profile = _Profile(page, file, progress, svg, ncu_report, trace_file)
             profile.time()
             profile.resources()
             profile.accesses()
             profile.hardware_counters()
+            profile.trace()
     page.print()
     return ExitCode.of(complete=not failed)
 
@@ -143,6 +147,7 @@ class _Profile:
     progress: Progress
     svg: Path | None
     ncu_report: Path | None
+    trace_file: Path | None
 
     def _write(self, text: str, *, level: int = 1) -> None:
         self.page.sentence(text, indent=level * _INDENT)
@@ -291,6 +296,21 @@ class _Profile:
         path = wanted.with_stem(f"{wanted.stem}-{file.language.value}")
         write_bytes(path, report)
         self._write(f"ncu: {path} is for Nsight Compute (`ncu-ui {path}`)")
+
+    def trace(self) -> None:
+        """Store a trace of one case, if asked to."""
+        if self.trace_file is None:
+            return
+        title = self.file.file.title
+        with self.progress.step(f"tracing {title}") as self.file.step:
+            text, reason = trace(self.file)
+        if reason:
+            self._write(f"trace: {reason}")
+            return
+        path = self.trace_file
+        path = path.with_stem(f"{path.stem}-{self.file.file.language.value}")
+        write_text(path, text)
+        self._write(f"trace: {path} is for ui.perfetto.dev or chrome://tracing; {TIMES}")
 
 
 def _used(subject: str, used: Resources, architecture: tuple[int, int], shared: str) -> str:
