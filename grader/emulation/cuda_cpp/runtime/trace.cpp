@@ -31,7 +31,9 @@ void call_begins() {
 }
 
 Span::Span(const char* kind, const char* name, uint64_t bytes)
-    : kind_(kind), name_(name), bytes_(bytes), begin_(nanoseconds()) {}
+    : kind_(kind), name_(name), bytes_(bytes), begin_(settings.trace ? nanoseconds() : 0) {}
+
+LaunchSpan::LaunchSpan(const LaunchState& launch) : launch_(launch), begin_(settings.trace ? nanoseconds() : 0) {}
 
 Span::~Span() {
     if (!wanted()) return;

@@ -29,7 +29,7 @@ private:
 // The same for a launch.
 class LaunchSpan {
 public:
-    explicit LaunchSpan(const LaunchState& launch) : launch_(launch), begin_(nanoseconds()) {}
+    explicit LaunchSpan(const LaunchState& launch);
     LaunchSpan(const LaunchSpan&) = delete;
     ~LaunchSpan();
 
