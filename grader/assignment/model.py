@@ -160,7 +160,7 @@ class Assignment:
     many visible cases as `hidden_weight`. `tolerances` hold for
     outputs without an entry in `output_tolerances`. A platform that knows the due date applies the
     rule `late`. `given` are headers in the folder that CUDA C++ files include and that no
-    submission can change. `week` is that of the course in which it is set, None if the spec has none.
+    submission can change. `week` is the week of the course in which it is set, if the spec says it.
 
     With several entries, `entries` has the assignment as each of them has it, by name: its
     signature, kernels, cases and benchmarks. `signature` is then that of the first, and the rest is

@@ -84,6 +84,7 @@ def profile(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]
     return result.exit_code, result.output
 
 
+@pytest.mark.slow
 def test_without_nvcc_cuda_code_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
     code, text = profile(monkeypatch, "grid_stride", "--language", "cuda", "--sass")
