@@ -160,7 +160,7 @@ class Assignment:
     many visible cases as `hidden_weight`. `tolerances` hold for
     outputs without an entry in `output_tolerances`. A platform that knows the due date applies the
     rule `late`. `given` are headers in the folder that CUDA C++ files include and that no
-    submission can change.
+    submission can change. `week` is the week of the course in which it is set, if the spec says it.
 
     With several entries, `entries` has the assignment as each of them has it, by name: its
     signature, kernels, cases and benchmarks. `signature` is then that of the first, and the rest is
@@ -183,6 +183,7 @@ class Assignment:
     hidden_weight: int = 0
     late: LateRule | None = None
     given: tuple[str, ...] = ()
+    week: int | None = None
     entries: Mapping[str, Assignment] = field(default_factory=dict)
     signatures: tuple[Signature, ...] = ()
     oracle_suffix: str = ""

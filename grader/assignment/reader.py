@@ -188,6 +188,7 @@ def _assignment(view: EntryView, folder: Path) -> Assignment:
     return Assignment(
         name=data["name"],
         title=data["title"],
+        week=data.get("week"),
         folder=folder.resolve(),
         signature=signature,
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),

@@ -219,6 +219,21 @@ def verify(**arguments: Any) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Draw the roofline into this file.",
 )
+@click.option(
+    "--trace",
+    "trace_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Store the calls, launches and copies of one case here, for ui.perfetto.dev "
+    "(CUDA C++ without a GPU).",
+)
+@click.option(
+    "--ncu-rep",
+    "ncu_report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Store Nsight Compute's report in this file (needs a GPU and ncu).",
+)
+@click.option("--ptx", is_flag=True, help="Only print the kernel's PTX, below its source lines.")
+@click.option("--sass", is_flag=True, help="Only print its machine code, below its source lines.")
 def profile(
     assignment: str,
     kernel: str | None,
@@ -226,13 +241,20 @@ def profile(
     source: Path | None,
     device: str,
     svg: Path | None,
+    trace_file: Path | None,
+    ncu_report: Path | None,
+    ptx: bool,
+    sass: bool,
 ) -> None:
-    """Show the cost of one kernel: time, roofline, registers, accesses.
+    """Show the cost of one kernel: time, roofline, registers, accesses, code.
 
     \b
     grade profile silu                                 the file in this folder
     grade profile transpose v3_shared_tile --svg roof.svg
+    grade profile silu --language cuda --sass > silu.sass
+    grade profile silu --language cuda --trace silu.json
     """
+    from grader.commands.profile.machine_code import Code
     from grader.commands.profile.run import run_profile
     from grader.grading.selection import chosen_assignments, chosen_device, default_source
     from grader.submission.reader import read_submission
@@ -245,6 +267,9 @@ def profile(
         language=Language(language) if language else None,
         gpu=chosen_device(device),
         svg=svg,
+        ncu_report=ncu_report,
+        trace_file=trace_file,
+        code=(Code.PTX,) * ptx + (Code.SASS,) * sass,
     )
     sys.exit(exit_code)
 

@@ -17,12 +17,19 @@ from grader.text.numbers import points
 from grader.vocabulary import CheckName, Device, Visibility
 
 _ALL = ("assignment", "kernel", "files", "points")
+_NO_WEEK = 100  # after all that a spec can name
 
 
 def list_all(assignments: Iterable[Assignment], console: Console) -> None:
-    """Print a table of all kernels; files that do not fit on a line get one each."""
+    """Print a table of all kernels; files that do not fit on a line get one each.
+
+    If a spec has a week, a line above the assignments of each week names it; those without one
+    come last.
+    """
     page = Page(console)
-    parts = [(a, kernel) for a in assignments for kernel in a.parts]
+    ordered = sorted(assignments, key=lambda one: one.week or _NO_WEEK)
+    weeks = any(one.week for one in ordered)
+    parts = [(a, kernel) for a in ordered for kernel in a.parts]
     others = [
         max(map(len, (_ALL[0], *(a.name for a, _ in parts)))),
         max(map(len, (_ALL[1], *(kernel.name for _, kernel in parts)))),
@@ -30,12 +37,15 @@ def list_all(assignments: Iterable[Assignment], console: Console) -> None:
     ]
     room = page.width - sum(others) - GAP * len(others)
     rows: list[tuple[str, ...]] = []
-    for position, (assignment, kernel) in enumerate(parts):
-        same = position > 0 and parts[position - 1][0] is assignment
+    before: Assignment | None = None
+    for assignment, kernel in parts:
         files = ["  ".join(kernel.paths)]
         if cell_len(files[0]) > room:
             files = list(kernel.paths)
-        name = "" if same else assignment.name
+        if weeks and (before is None or assignment.week != before.week):
+            rows.append((f"week {assignment.week}" if assignment.week else "no week", "", "", ""))
+        name = "" if assignment is before else assignment.name
+        before = assignment
         rows.append((name, kernel.name, files[0], points(kernel.max_score)))
         rows += [("", "", file, "") for file in files[1:]]
     page.table(_ALL, rows, indent=0, left=3)
@@ -45,7 +55,8 @@ def list_all(assignments: Iterable[Assignment], console: Console) -> None:
 def list_one(assignment: Assignment, console: Console) -> None:
     """Print what an assignment asks for and how it is scored."""
     page = Page(console)
-    page.sentence((assignment.title, "bold"), f" ({assignment.name}), ", _total(assignment))
+    week = f", week {assignment.week}" if assignment.week else ""
+    page.sentence((assignment.title, "bold"), f" ({assignment.name}){week}, ", _total(assignment))
     checks = [
         check for check in CheckName.all() if any(check in k.points for k in assignment.parts)
     ]
@@ -61,7 +72,7 @@ def list_one(assignment: Assignment, console: Console) -> None:
     )
     if hidden := assignment.hidden_cases:
         page.sentence(f"{hidden} more cases are hidden; the course draws their sizes")
-    if assignment.benchmarks:
+    if assignment.benchmarks and CheckName.PERFORMANCE in checks:
         names = _joined(benchmark.name for benchmark in assignment.benchmarks)
         page.sentence(f"timed, on a GPU only: {names}")
     for kernel in assignment.kernels:

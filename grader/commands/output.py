@@ -13,10 +13,17 @@ def write_text(path: Path, text: str, *, tip: str | None = None, parents: bool =
 
     Raises GraderError with this tip if it cannot be stored.
     """
+    write_bytes(path, text.encode(), tip=tip, parents=parents)
+
+
+def write_bytes(
+    path: Path, content: bytes, *, tip: str | None = None, parents: bool = False
+) -> None:
+    """Write the file as `write_text` does."""
     try:
         if parents:
             path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text)
+        write_atomically(path, content)
     except OSError as error:
         raise GraderError(f"cannot write {path}: {error.strerror or error}", tip=tip) from error
 

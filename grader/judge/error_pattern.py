@@ -212,7 +212,8 @@ def _scaled(given: PatternInput) -> str | None:
         return None
     digits = 4 if abs(factor - 1.0) > 1e-3 else 7
     why = ""
-    for name, size in given.sizes.items():
+    positive = ((name, size) for name, size in given.sizes.items() if size > 0)
+    for name, size in positive:
         for words, number in ((f"`{name}`", float(size)), (f"the root of `{name}`", size**0.5)):
             if number >= 3 and abs(factor / number - 1) < 1e-4:
                 why = why or f": it is multiplied by {words}"

@@ -154,7 +154,7 @@ def json_text(values: Mapping[str, Any]) -> str:
     return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file atomically: a reader sees the old file or the complete new one.
 
     Raises OSError if it cannot be stored; the old file is then unchanged.
@@ -168,7 +168,7 @@ def write_atomically(path: Path, text: str) -> None:
             raise OSError(errno.EINVAL, "it exists and is not a regular file")
         with scratch.open("xb") as file:
             apply_user_umask(file.fileno())
-            file.write(text.encode())
+            file.write(content if isinstance(content, bytes) else content.encode())
             file.flush()
             os.fsync(file.fileno())
         scratch.replace(path)

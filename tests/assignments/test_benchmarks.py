@@ -29,7 +29,17 @@ TIMED = [
 ]
 T4_FREE = 14 << 30
 COLAB_FREE = 10 << 30  # of the host's memory
-SMALL = {"n": 33, "m": 40, "k": 130, "rows": 37, "cols": 41, "epsilon": 1e-5}
+SMALL = {
+    "n": 33,
+    "m": 40,
+    "k": 130,
+    "rows": 37,
+    "cols": 41,
+    "epsilon": 1e-5,
+    "heads": 2,
+    "d": 16,
+    "scale": 0.25,
+}
 
 
 @pytest.mark.parametrize(("assignment", "language", "benchmark"), TIMED)

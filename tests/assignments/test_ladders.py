@@ -22,6 +22,9 @@ MOST_CHANGED = 60
 NEW_FILES = {
     # Three ideas, each a function or two of its own: register tile, vector access, double buffer.
     "v2_tiled.cu to v3_optimized.cu",
+    # Three kernels in sequence become one.
+    "v1_materialised.cu to v2_tiled.cu",
+    "v1_materialised.py to v2_tiled.py",
 }
 
 COMMENT = {Language.CUDA: re.compile(r"//.*"), Language.TRITON: re.compile(r"#.*")}

@@ -202,6 +202,20 @@ def test_no_factor_is_named_beside_what_is_not_a_number() -> None:
     assert "times the expected value" not in str(pattern(actual, wanted))
 
 
+def test_a_factor_is_no_root_of_a_negative_scalar() -> None:
+    wanted = expected(N)
+    given = PatternInput(
+        comparison=compare("y", (4 * wanted).float(), wanted, TOLERANCE),
+        inputs={},
+        unwritten_bytes=torch.zeros(N),
+        tolerance=TOLERANCE,
+        sizes={"alpha": -16.0, "k": 16},
+    )
+    assert describe(given) == (
+        "every element is 4 times the expected value: it is multiplied by the root of `k`"
+    )
+
+
 def test_a_sum_onto_what_the_output_held_is_written() -> None:
     wanted = expected(N)
     nan, poison = torch.full((N,), math.nan), torch.tensor(4.2e-8)

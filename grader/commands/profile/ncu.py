@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.tool_run import Prepared, run_under_tool
@@ -27,6 +28,8 @@ METRICS = {
 }
 _LOG = "ncu.csv"
 _LOG_BYTES = 4 << 20
+_REPORT = "report"  # ncu adds its ending
+_REPORT_BYTES = 256 << 20
 _CALL_S, _LOAD_S, _FINISH_S = 60.0, 120.0, 60.0
 _REFUSED = "ERR_NVGPUCTRPERM"
 _NO_KERNELS = "No kernels were profiled"  # in CUDA 13.0's ncu
@@ -37,26 +40,49 @@ def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str
 
     Returns (metric, value) pairs, and a reason if there are none.
     """
+    _, log, failure = _run(setup, ncu, case, ("--csv", "--metrics", ",".join(METRICS)))
+    metrics = parse(log)
+    return metrics, "" if metrics else _reason(log, failure)
+
+
+def whole_report(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[bytes, str]:
+    """Return ncu's report of one case for Nsight Compute, and a reason if it is empty."""
+    stored, log, failure = _run(setup, ncu, case, ("--set", "full", "--export", _REPORT))
+    return stored, "" if stored else _reason(log, failure)
+
+
+def _run(
+    setup: RunSetup, ncu: Tool, case: Prepared, options: tuple[str, ...]
+) -> tuple[bytes, str, str]:
+    """Return the report that ncu exported (empty without one), its log, and why the run failed."""
     tool_command = (
-        *(str(ncu.path), "--csv", "--log-file", _LOG, "--clock-control", "none"),
-        *("--target-processes", "all", "--metrics", ",".join(METRICS)),
+        *(str(ncu.path), "--log-file", _LOG, "--clock-control", "none"),
+        *("--target-processes", "all", *options),
     )
     limits = replace(setup.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=1 << 20)
     with Session(setup.built, limits, setup.server, tool_command=tool_command) as session:
         outcome = run_under_tool(setup, session, [case], limits)
         session.finish(_FINISH_S)
-        try:
-            log = scratch_dir.read(session.folder / _LOG, _LOG_BYTES).decode("utf-8", "replace")
-        except OSError:
-            log = ""
-    if metrics := parse(log):
-        return metrics, ""
+        stored = _read(session.folder / f"{_REPORT}.ncu-rep", _REPORT_BYTES)
+        log = _read(session.folder / _LOG, _LOG_BYTES).decode("utf-8", "replace")
+    return stored, log, outcome.failure.message if outcome.failure else ""
+
+
+def _read(path: Path, most_bytes: int) -> bytes:
+    try:
+        return scratch_dir.read(path, most_bytes)
+    except OSError:
+        return b""
+
+
+def _reason(log: str, failure: str) -> str:
+    """Return why ncu gave nothing."""
     if _REFUSED in log:
-        return [], "only administrators may read the GPU's counters here (ERR_NVGPUCTRPERM)"
-    if outcome.failure is None and _NO_KERNELS in log:
-        return [], "no kernel was launched"
+        return "only administrators may read the GPU's counters here (ERR_NVGPUCTRPERM)"
+    if not failure and _NO_KERNELS in log:
+        return "no kernel was launched"
     last = (log.strip().splitlines() or ["empty log"])[-1][:200]
-    return [], outcome.failure.message if outcome.failure else f"ncu gave no figures: {last}"
+    return failure or f"ncu gave no figures: {last}"
 
 
 def parse(log: str) -> list[tuple[str, str]]:

@@ -32,14 +32,9 @@ def resources(
     assignment: Assignment, source: SourceFile, nvcc: Tool, architecture: tuple[int, int]
 ) -> tuple[Resources, ...]:
     """Compile a CUDA C++ file; return the resources of its kernels, () if it does not compile."""
-    signature, name = assignment.signature, Path(source.path).name
     compiler = nvcc_compiler(nvcc, architecture)
     with scratch_folder("grade-profile-") as folder:
-        (folder / "trampoline.cu").write_text(trampoline(signature, name), encoding="utf-8")
-        files = {**assignment.header_texts, **source.header_texts, name: source.text}
-        for file, text in files.items():
-            (folder / file).write_text(text, encoding="utf-8")
-        command = compiler.command(Path("trampoline.cu"), Path(), Path("kernel.so"))
+        command = compiler.command(write_sources(folder, assignment, source), Path(), Path("k.so"))
         ended = spawn.run(
             [*command, "--resource-usage"],
             cwd=folder,
@@ -47,11 +42,21 @@ def resources(
             wall_s=assignment.limits.build_s,
         )
     kernels = parse(ended.output)
-    names = _demangled([used.kernel for used in kernels])
+    names = demangled([used.kernel for used in kernels])
     return tuple(replace(used, kernel=names.get(used.kernel, used.kernel)) for used in kernels)
 
 
-def _demangled(names: list[str]) -> dict[str, str]:
+def write_sources(folder: Path, assignment: Assignment, source: SourceFile) -> Path:
+    """Write a CUDA C++ submission into a folder; return the name of the file to compile."""
+    name, first = Path(source.path).name, Path("trampoline.cu")
+    files = {**assignment.header_texts, **source.header_texts, name: source.text}
+    files[first.name] = trampoline(assignment.signature, name)
+    for file, text in files.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    return first
+
+
+def demangled(names: list[str]) -> dict[str, str]:
     """Return the names as written in the source; nothing without binutils' c++filt."""
     try:
         done = subprocess.run(
@@ -62,12 +67,10 @@ def _demangled(names: list[str]) -> dict[str, str]:
     return dict(zip(names, done.stdout.splitlines(), strict=False))
 
 
-def triton_resources(
-    file: CheckContext, target: Target
-) -> tuple[Case, tuple[CompiledLaunch, ...], str]:
-    """Execute one case of a Triton file without a GPU, and compile its launches.
+def triton_launches(file: CheckContext) -> tuple[Case, list[dict[str, Any]], str]:
+    """Execute one case of a Triton file without a GPU.
 
-    Returns the case, the launches that compile, and what is wrong ("" if nothing).
+    Returns the case, the records of its launches, and what is wrong ("" if nothing).
     """
     # These import torch.
     from grader.checks.correctness.judging import check_correctness
@@ -83,8 +86,20 @@ def triton_resources(
 
     verified = check_correctness(file.setup(), (case,), file.data, file.advance, keep)
     (result,) = verified.cases
+    right = launches or result.verdict.earns_points
+    return case, launches, "" if right else f"{case.name}: {result.message}"
+
+
+def triton_resources(
+    file: CheckContext, target: Target
+) -> tuple[Case, tuple[CompiledLaunch, ...], str]:
+    """Execute one case of a Triton file without a GPU, and compile its launches.
+
+    Returns the case, the launches that compile, and what is wrong ("" if nothing).
+    """
+    case, launches, problem = triton_launches(file)
     if not launches:
-        return case, (), "" if result.verdict.earns_points else f"{case.name}: {result.message}"
+        return case, (), problem
     decided = compile_launches(file.built, launches)
     problem = decided.message if isinstance(decided, Rejected) else ""
     return case, compiled_launches(launches, target), problem

@@ -6,12 +6,15 @@
                     has its own ptxas
     accesses        sectors and bank conflicts, counted on the CPU
     ncu             the GPU's hardware counters, if the driver permits
+    trace           the calls, launches and copies of one case, as a file for a browser
+    PTX, SASS       instead of all that: the code for a GPU, below its source lines
 
 If this machine cannot show a part, the output says what is needed.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,9 +25,11 @@ from grader.build.artifact import Rejected
 from grader.build.ptxas import Resources
 from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
-from grader.commands.output import write_text
+from grader.commands.output import write_bytes, write_text
+from grader.commands.profile.machine_code import Code, machine_code
 from grader.commands.profile.resources import resources, triton_resources
 from grader.commands.profile.roofline import bars, drawing
+from grader.commands.profile.trace import TIMES, trace
 from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
@@ -39,6 +44,7 @@ from grader.submission.reader import Submission
 from grader.system import toolchain
 from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
+from grader.text.printable import encodable, printable
 from grader.timing.roofline import Point, Roofline
 from grader.vocabulary import CheckName, Language
 
@@ -54,11 +60,15 @@ def run_profile(
     language: Language | None,
     gpu: Gpu | None,
     svg: Path | None,
+    ncu_report: Path | None = None,
+    trace_file: Path | None = None,
+    code: tuple[Code, ...] = (),
 ) -> ExitCode:
     """Print the profile of every file of the kernel; incomplete if one does not build.
 
-    `kernel` may be None if the assignment has only one. The roofline is drawn into the
-    file `svg`, if any.
+    `kernel` may be None if the assignment has only one. The roofline is drawn into the file `svg`,
+    if any, ncu's report is stored in `ncu_report`, and a trace in `trace_file`: all with the
+    language in their names. With `code` only these forms of the kernel's code are printed.
     """
     chosen = chosen_kernel(assignment, kernel)
     options = Options(
@@ -81,18 +91,36 @@ def run_profile(
         for kernel_file in plan.files:
             file = FileContext(context, FileState(file=kernel_file))
             built = file.wait_for_build()
-            page.sentence(f"{assignment.title}: {kernel_file.title}")
+            if isinstance(built, Rejected) or not code:
+                page.sentence(f"{assignment.title}: {kernel_file.title}")
             if isinstance(built, Rejected):
                 page.sentence(built.message, indent=_INDENT)
                 failed = True
                 continue
-            profile = _Profile(page, file, progress, svg)
+            for kind in code:
+                failed |= not _print_code(page, file, kind, progress)
+            if code:
+                continue
+            profile = _Profile(page, file, progress, svg, ncu_report, trace_file)
             profile.time()
             profile.resources()
             profile.accesses()
             profile.hardware_counters()
+            profile.trace()
     page.print()
     return ExitCode.of(complete=not failed)
+
+
+def _print_code(page: Page, file: FileContext, kind: Code, progress: Progress) -> bool:
+    """Print a listing as it is, unwrapped; return whether there is one."""
+    with progress.step(f"compiling {file.file.title} to {kind.value}") as file.step:
+        listing, problem = machine_code(file, kind)
+    if problem:
+        page.sentence(f"{file.file.title}: {kind.value}: {problem}")
+        return False
+    text = encodable(printable(listing), sys.stdout.encoding or "utf-8")
+    print(text)
+    return True
 
 
 def chosen_kernel(assignment: Assignment, name: str | None) -> Kernel:
@@ -118,6 +146,8 @@ class _Profile:
     file: FileContext
     progress: Progress
     svg: Path | None
+    ncu_report: Path | None
+    trace_file: Path | None
 
     def _write(self, text: str, *, level: int = 1) -> None:
         self.page.sentence(text, indent=level * _INDENT)
@@ -228,12 +258,15 @@ class _Profile:
         write_counters(self.page, evidence, failed=True)
 
     def hardware_counters(self) -> None:
-        """Write the GPU's hardware counters, as ncu reads them; nothing without a GPU."""
+        """Write the GPU's hardware counters, as ncu reads them; store its report if asked to."""
+        wanted = self.ncu_report
         if self.file.gpu is None:
+            if wanted is not None:
+                self._write(f"ncu: {wanted} is not written without a GPU")
             return
         # These import torch.
         from grader.checks.counters.count import counting_case
-        from grader.commands.profile.ncu import counters
+        from grader.commands.profile.ncu import counters, whole_report
 
         ncu = toolchain.find_ncu()
         if ncu is None:
@@ -244,14 +277,40 @@ class _Profile:
         case = counting_case(self.file.assignment, file.kernel, file.language, 0, rng)
         # The worker is started under ncu, not forked from the server.
         setup = replace(self.file.setup(private=True), server=None, driver=None)
+        prepared = case, self.file.data(case)
         with self.progress.step(f"ncu on {file.title}"):
-            counted, reason = counters(setup, ncu, (case, self.file.data(case)))
+            counted, reason = counters(setup, ncu, prepared)
         if not counted:
             self._write(f"hardware counters: {reason}")
             return
         self._write(f"hardware counters on {case.name}, by ncu {ncu.version}:")
         for metric, value in counted:
             self._write(f"{metric}: {value}", level=2)
+        if wanted is None:
+            return
+        with self.progress.step(f"ncu's report on {file.title}"):
+            report, reason = whole_report(setup, ncu, prepared)
+        if not report:
+            self._write(f"ncu: {reason}")
+            return
+        path = wanted.with_stem(f"{wanted.stem}-{file.language.value}")
+        write_bytes(path, report)
+        self._write(f"ncu: {path} is for Nsight Compute (`ncu-ui {path}`)")
+
+    def trace(self) -> None:
+        """Store a trace of one case, if asked to."""
+        if self.trace_file is None:
+            return
+        title = self.file.file.title
+        with self.progress.step(f"tracing {title}") as self.file.step:
+            text, reason = trace(self.file)
+        if reason:
+            self._write(f"trace: {reason}")
+            return
+        path = self.trace_file
+        path = path.with_stem(f"{path.stem}-{self.file.file.language.value}")
+        write_text(path, text)
+        self._write(f"trace: {path} is for ui.perfetto.dev or chrome://tracing; {TIMES}")
 
 
 def _used(subject: str, used: Resources, architecture: tuple[int, int], shared: str) -> str:

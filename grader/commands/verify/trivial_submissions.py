@@ -45,7 +45,10 @@ def zeros(signature: Signature, language: Language) -> str | None:
 
 
 def _zeros_by_kernel(signature: Signature, language: Language) -> str | None:
-    """Return the same for an entry that is a kernel: one thread fills the outputs."""
+    """Return the same for an entry that is a kernel: one thread fills the outputs.
+
+    In Triton each program does, in blocks: an executed loop over elements takes minutes.
+    """
     lines = []
     for output in signature.outputs:
         size = _bytes(signature, output)
@@ -58,9 +61,11 @@ def _zeros_by_kernel(signature: Signature, language: Language) -> str | None:
                 f"    if (blockIdx.x + threadIdx.x == 0) memset({output.name}, 0, {size});"
             )
         else:
-            lines.append(
-                f"    for i in range({count}):\n        tl.store({output.name} + i, {zero})"
-            )
+            lines += [
+                f"    for first in range(0, {count}, 1024):",
+                "        places = first + tl.arange(0, 1024)",
+                f"        tl.store({output.name} + places, {zero}, mask=places < {count})",
+            ]
     body = "\n".join(lines)
     if language is Language.CUDA:
         return f'#include "{signature.header_name}"\n\n{signature.c_declaration}\n{{\n{body}\n}}\n'

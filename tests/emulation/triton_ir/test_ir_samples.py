@@ -14,7 +14,7 @@ from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.emulation.triton_ir.execution import TimeLimitError
-from grader.judge.compare import accepts
+from grader.judge.compare import compare
 from grader.judge.oracle import CaseData, Oracle
 from grader.vocabulary import Device, Language, Role
 from ir_kernels import Calls, load, unwritten
@@ -91,11 +91,17 @@ def called(file: Path) -> tuple[bool, Calls]:
                 calls.give(name, tensor, writable=False)
             else:
                 given[name] = assignment.signature.scalar(argument, case.sizes)
+        entry = getattr(module, signature.entry)
         with calls.patched():
-            getattr(module, assignment.signature.entry)(*given.values())
+            if launch := case.launch or signature.launch:
+                grid, block = launch.numbers(case.sizes)[:3], launch.numbers(case.sizes)[3:6]
+                names = dict(zip(launch.constexprs, block, strict=False))
+                entry[grid](*given.values(), **names)
+            else:
+                entry(*given.values())
         for name, output in outputs.items():
             tolerance = assignment.tolerance(case, Language.TRITON, name)
-            right &= bool(accepts(output, data.expected[name], tolerance).all())
+            right &= compare(name, output, data.expected[name], tolerance).accepted
     return right, calls
 
 

@@ -74,6 +74,7 @@ bool set(const char* key, size_t key_length, const char* value) {
     } else if (is("seed")) settings.seed = number;
     else if (is("os_threads")) settings.os_threads = static_cast<unsigned>(number);
     else if (is("access_limit")) settings.access_limit = number;
+    else if (is("trace")) settings.trace = number != 0;
     else if (is("writers")) settings.writers = number != 0;
     else if (is("count")) settings.count = number != 0;
     else if (is("counted_blocks")) settings.counted_blocks = static_cast<unsigned>(number);

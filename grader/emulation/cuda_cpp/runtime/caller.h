@@ -37,6 +37,6 @@ GRADER_EXPORT void grader_flush_report(void);
 // Settings as `key=value` words separated by spaces (see docs/host.md):
 //   schedule=forward|reverse|random|interleaved  seed=N  os_threads=N  access_limit=N
 //   count=0|1  counted_blocks=N  check=0|1  protect=0|1  device_bytes=N
-//   shared_limit=BYTES  registers=KERNEL:COUNT
+//   shared_limit=BYTES  registers=KERNEL:COUNT  trace=0|1
 // Returns 0, or -1 if a word is unknown (the others are set).
 GRADER_EXPORT int grader_configure(const char* words);

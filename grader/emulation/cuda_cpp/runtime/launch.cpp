@@ -22,6 +22,7 @@
 #include "pending.h"
 #include "report.h"
 #include "streams.h"
+#include "trace.h"
 #include "variables.h"
 #include "worker.h"
 
@@ -154,7 +155,10 @@ void set_error(int error, bool sticky) {
 
 bool device_lost() { return sticky_error != 0; }
 
-void call_begins() { told = 0; }
+void call_begins() {
+    told = 0;
+    trace::call_begins();
+}
 
 void run_launch() {
     arena::Opening opening;
@@ -185,7 +189,10 @@ void launch(LaunchState wanted) {
     wanted.blocks = static_cast<uint64_t>(wanted.grid.x) * wanted.grid.y * wanted.grid.z;
     launch_state = wanted;
     placed_end = kSharedGap + round_up(wanted.dynamic_shared, 128) + kSharedGap;
-    run_launch();
+    {
+        const trace::LaunchSpan span(launch_state);
+        run_launch();
+    }
     for (const Kept& k : kept())
         if (k.site) launch_state.static_shared += k.site->bytes;
     checker::launch_ends();
@@ -291,11 +298,13 @@ cudaError_t cudaDeviceSynchronize() {
         grader_refuse("cudaDeviceSynchronize in a kernel", "a kernel waits for its children, which nvcc 12 and later refuse");
         worker->abandon(cudaErrorNotSupported);
     }
+    const trace::Span span("wait", "cudaDeviceSynchronize");
     if (!device_lost()) wait_for_device();
     arena::settle();
     return static_cast<cudaError_t>(sticky_error);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    const trace::Span span("wait", "cudaStreamSynchronize");
     if (!device_lost()) wait_for(streams::ends(stream));
     arena::settle();
     return static_cast<cudaError_t>(sticky_error);

@@ -8,6 +8,7 @@
 #include "host_heap.h"
 #include "host_memory.h"
 #include "pending.h"
+#include "trace.h"
 #include "variables.h"
 #include "worker.h"
 
@@ -95,7 +96,14 @@ void move(void* to, const void* from, size_t bytes) {
     memmove(to, from, bytes);
 }
 
+// The direction in words, by where the pointers point.
+const char* direction(const void* to, const void* from) {
+    const bool to_device = device_side(to) || both_sides(to), from_device = device_side(from) || both_sides(from);
+    return to_device ? from_device ? "device to device" : "host to device" : from_device ? "device to host" : "host to host";
+}
+
 void make(const Copy& copy) {
+    const trace::Span span("copy", direction(copy.to, copy.from), copy.bytes);
     arena::Opening opening;
     move(copy.to, copy.from, copy.bytes);
 }
@@ -127,6 +135,7 @@ std::vector<unwaited::Copy>& unwaited_copies() {
 cudaError_t free_memory(void* pointer, bool pinned, uintptr_t pc) {
     if (!pointer) return cudaSuccess;
     if (device_lost()) return cudaPeekAtLastError();
+    const trace::Span span("memory", pinned ? "cudaFreeHost" : "cudaFree");
     wait_for_device();
     Allocation* a = arena::find(address(pointer));
     const char* problem = nullptr;
@@ -178,6 +187,7 @@ cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name) {
     if (device_lost()) return cudaPeekAtLastError();
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
+    const trace::Span span("memory", "cudaMalloc", bytes);
     Allocation* a = arena::allocate(bytes, Zone::device, Allocation::Origin::malloc, name);
     if (!a) return fail(cudaErrorMemoryAllocation);
     a->pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
@@ -190,6 +200,7 @@ cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const 
     if (!pointer) return fail(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
+    const trace::Span span("memory", managed ? "cudaMallocManaged" : "cudaMallocHost", bytes);
     Allocation* a = arena::allocate(bytes, Zone::open,
                                     managed ? Allocation::Origin::managed : Allocation::Origin::pinned, name);
     if (!a) return fail(cudaErrorMemoryAllocation);
@@ -229,6 +240,7 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
         checker::copy_uses(static_cast<char*>(to) + row * to_pitch, width, true, operation, pc);
         checker::copy_uses(static_cast<const char*>(from) + row * from_pitch, width, false, operation, pc);
     }
+    const trace::Span span("copy", direction(to, from), width * height);
     arena::Opening opening;
     for (size_t row = 0; row < height; ++row) {
         move(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
@@ -281,6 +293,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     checker::work_begins();
     for (size_t row = 0; row < height; ++row)
         checker::copy_uses(static_cast<char*>(pointer) + row * pitch, width, true, operation, pc);
+    const trace::Span traced("copy", "cudaMemset", width * height);
     arena::Opening opening;
     for (size_t row = 0; row < height; ++row) {
         memset(static_cast<char*>(pointer) + row * pitch, value, width);

@@ -82,6 +82,7 @@ struct Settings {
     bool count = true;             // access counters
     unsigned counted_blocks = 16;  // per launch; 0: all
     bool check = true;
+    bool trace = false;            // report what the host asks for, with its time
     bool writers = false;          // report which thread wrote which word of the caller's arrays
     size_t shared_limit = 227 * 1024;  // of a block that opts in; the default is that of sm_90
 };

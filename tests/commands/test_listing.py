@@ -1,0 +1,54 @@
+"""`grade list`: weeks above the assignments, and what is said of one."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from paths import REPOSITORY
+from rich.console import Console
+
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.commands.listing import list_all, list_one
+
+
+def course(**weeks: int | None) -> list[Assignment]:
+    return [
+        replace(read_assignment(REPOSITORY / "assignments" / name), week=week)
+        for name, week in weeks.items()
+    ]
+
+
+def first_words(assignments: list[Assignment]) -> list[str]:
+    file = io.StringIO()
+    list_all(assignments, Console(file=file, width=100))
+    lines = [line.split("  ")[0] for line in file.getvalue().splitlines()[1:]]
+    return [line for line in lines if line]
+
+
+def shown(name: str) -> str:
+    file = io.StringIO()
+    list_one(read_assignment(REPOSITORY / "assignments" / name), Console(file=file, width=300))
+    return file.getvalue()
+
+
+def test_assignments_are_below_their_week_and_those_without_one_last() -> None:
+    listed = first_words(course(histogram=None, grid_stride=3, mandelbrot=1, vector_add=3))
+    assert listed == [
+        "week 1", "mandelbrot", "week 3", "grid_stride", "vector_add", "no week", "histogram",
+    ]  # fmt: skip
+
+
+def test_a_course_without_weeks_has_a_plain_table() -> None:
+    assert first_words(course(histogram=None, vector_add=None)) == ["histogram", "vector_add"]
+
+
+def test_one_assignment_has_its_week() -> None:
+    assert "Softmax of each row (softmax), week 7, 100 points" in shown("softmax")
+
+
+def test_benchmarks_without_points_for_speed_are_not_told_to_students() -> None:
+    assert read_assignment(REPOSITORY / "assignments" / "softmax").benchmarks
+    assert "timed" not in shown("softmax")
+    assert "timed, on a GPU only" in shown("silu")

@@ -1,0 +1,90 @@
+"""`grade profile --trace`: the calls of a submission on a time axis, without a GPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from paths import REPOSITORY
+
+from grader.assignment.cases import Case
+from grader.cli.main import cli
+from grader.commands.profile.trace import document
+from grader.vocabulary import Visibility
+
+CASE = Case(name="n=3", sizes={"n": 3}, values="", visibility=Visibility.VISIBLE, seed=0)
+
+
+def span(kind: str, name: str, begin_ns: int, end_ns: int, **more: Any) -> dict[str, Any]:
+    times = {"begin_ns": begin_ns, "end_ns": end_ns}
+    return {"record": "span", "kind": kind, "name": name, "bytes": 0, **times, **more}
+
+
+def events(*spans: dict[str, Any]) -> list[dict[str, Any]]:
+    made = document(spans, "add", CASE)
+    assert made["otherData"]["case"] == "n=3"
+    return [event for event in made["traceEvents"] if event["ph"] == "X"]
+
+
+def test_a_call_reaches_to_the_end_of_what_it_asked_for() -> None:
+    made = events(
+        span("call", "", 1000, 1000),
+        span("copy", "host to device", 2000, 5000, bytes=12),
+        span("kernel", "add_kernel", 6000, 9000, grid=[2, 1, 1], block=[32, 1, 1], bytes=64),
+        span("call", "", 11000, 11000),
+        span("wait", "cudaDeviceSynchronize", 12000, 12500),
+    )
+    first, copy, kernel, second, _ = made
+    assert (first["name"], first["ts"], first["dur"]) == ("add", 0.0, 8.0)
+    assert (second["name"], second["ts"], second["dur"]) == ("add", 10.0, 1.5)
+    assert (copy["ts"], copy["dur"], copy["args"]) == (1.0, 3.0, {"bytes": 12})
+    assert kernel["args"] == {"grid": "2x1x1", "block": "32x1x1", "shared_bytes": 64}
+    assert len({first["tid"], copy["tid"], kernel["tid"]}) == 3
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        span("kernel", "k", 5, 4), span("kernel", "k", -1, 4), span("theft", "k", 1, 2),
+        span("kernel", "k", 1, 2) | {"name": 7}, span("kernel", "k", 1, 2) | {"bytes": "all"},
+        {"record": "span"},
+    ],
+)  # fmt: skip
+def test_a_record_of_another_form_is_left_out(forged: dict[str, Any]) -> None:
+    assert events(span("copy", "c", 1, 2), forged) == events(span("copy", "c", 1, 2))
+
+
+def profile(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.delenv("GRADE_ASSIGNMENTS", raising=False)
+    result = CliRunner().invoke(
+        cli, ["profile", *arguments, "--from", "reference", "--device", "cpu"]
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.slow
+def test_the_trace_has_allocations_launches_and_waits_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDACXX", "")
+    file = str(tmp_path / "call.json")
+    arguments = ("attention", "v1_materialised", "--language", "cuda", "--trace", file)
+    assert "call-cuda.json is for ui.perfetto.dev" in profile(monkeypatch, *arguments)
+    made = json.loads((tmp_path / "call-cuda.json").read_text())["traceEvents"]
+    names = [event["name"] for event in made if event["ph"] == "X"]
+    own = ["cudaMalloc", "scores_kernel", "softmax_kernel", "values_kernel", "cudaFree"]
+    assert names[:6] == ["attention", *own]
+    assert names.count("scores_kernel") == 2
+
+
+@pytest.mark.slow
+def test_triton_has_no_trace_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "call.json"
+    text = profile(monkeypatch, "grid_stride", "--language", "triton", "--trace", str(file))
+    assert "trace: is of CUDA C++" in text
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,20 @@
+"""docs/course.md: the plan has every assignment in its week, in the order of `grade list`."""
+
+from __future__ import annotations
+
+import re
+
+from paths import REPOSITORY
+
+from grader.assignment.catalogue import ASSIGNMENTS, find_assignments
+from grader.assignment.reader import read_assignment
+
+_ROW = re.compile(r"^\| (\d+) \| \[(\w+)\]\(\.\./assignments/(\w+)/README\.md\) \|", re.MULTILINE)
+
+
+def test_the_plan_has_every_assignment_in_its_week() -> None:
+    page = (REPOSITORY / "docs" / "course.md").read_text(encoding="utf-8")
+    planned = [(int(week), name) for week, name, _ in _ROW.findall(page)]
+    specs = map(read_assignment, find_assignments(REPOSITORY / ASSIGNMENTS))
+    assert planned == sorted((spec.week or 0, spec.name) for spec in specs)
+    assert all(name == folder for _, name, folder in _ROW.findall(page))
