@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment.calibration import REFERENCE, BenchmarkFigure, Calibration
+from grader.assignment.dialects import dialect
 from grader.assignment.model import Assignment, Kernel
 from grader.errors import SpecError
 from grader.gpu.models import common
@@ -76,14 +77,16 @@ def _signature(assignment: Assignment) -> str:
     what = "kernel" if assignment.signature.launch else "function"
     rows = [("language", "file", what), ("---", "---", "---")]
     for one in assignment.of_entries:
-        declarations = {
-            Language.CUDA: one.signature.c_declaration,
-            Language.TRITON: one.signature.python_declaration,
-        }
         for language in one.languages:
             kernels = [kernel for kernel in one.kernels if language in kernel.files]
             files = [f"`{path}`" for kernel in kernels for path in kernel.paths_in(language)]
-            rows.append((language.phrase, ", ".join(files), f"`{declarations[language]}`"))
+            rows.append(
+                (
+                    language.phrase,
+                    ", ".join(files),
+                    f"`{dialect(language).declaration(one.signature)}`",
+                )
+            )
     return _markdown(rows)
 
 

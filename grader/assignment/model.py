@@ -84,7 +84,8 @@ class Tiers:
         """Return the tiers on a GPU, by its name and architecture; () if nothing is scored."""
         keys = most_specific(self.on, gpu, architecture)
         groups = [*(self.on[key] for key in keys), self.default]
-        return next((group[language] for group in groups if language in group), ())
+        spoken = (language, language.base)
+        return next((group[one] for group in groups for one in spoken if one in group), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ class Benchmark:
     dtype: str = ""
     bytes: Expression
     flops: Expression | None = None
-    languages: frozenset[Language] = frozenset(Language)
+    languages: frozenset[Language] = field(default_factory=lambda: frozenset(Language))
 
     def case(self, seed: int) -> Case:
         """Return the benchmark's case, for the oracle."""

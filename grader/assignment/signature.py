@@ -199,7 +199,7 @@ class Signature:
     def element_type(self, argument: Argument, language: Language) -> ElementType:
         """Return the type of `argument` in `language`."""
         if argument.type in self.types:
-            return self.types[argument.type][language]
+            return self.types[argument.type][language.base]
         return ElementType.named(argument.type)
 
     def element_types(self, argument: Argument) -> list[ElementType]:

@@ -14,7 +14,7 @@ from grader.errors import UsageError
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
-_LANGUAGES = [str(word) for word in Language]
+_LANGUAGES = [str(word) for word in (Language.CUDA, Language.TRITON)]
 
 
 @click.command()

@@ -49,8 +49,7 @@ class Draft:
     @property
     def files(self) -> Mapping[Language, str]:
         """The kernel's file by language."""
-        endings = {Language.CUDA: ".cu", Language.TRITON: ".py"}
-        return {language: self.name + endings[language] for language in self.languages}
+        return {language: self.name + language.suffix for language in self.languages}
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -220,7 +219,7 @@ def make_draft(
         raise UsageError(problem, tip=f"for example: {EXAMPLE}")
     if kernel:
         signature = replace(signature, launch=_launch(signature))
-    wanted = frozenset(map(Language, languages)) or frozenset(Language)
+    wanted = frozenset(map(Language, languages)) or frozenset({Language.CUDA, Language.TRITON})
     return Draft(
         name=name,
         title=title or name.replace("_", " ").capitalize(),

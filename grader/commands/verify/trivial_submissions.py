@@ -9,14 +9,13 @@ from __future__ import annotations
 from grader.assignment.signature import Argument, Signature
 from grader.vocabulary import Language, Memory
 
-_COMMENT = {Language.CUDA: "//", Language.TRITON: "#"}
 # Operators and functions of specs that C++ does not have or that differ there.
 _NOT_C = ("//", "**", "min", "max", "cdiv")
 
 
 def touched(stub: str, language: Language) -> str:
     """Return the stub with a comment added, so that it counts as a submission."""
-    return f"{stub.rstrip()}\n{_COMMENT[language]} Not done yet.\n"
+    return f"{stub.rstrip()}\n{language.comment} Not done yet.\n"
 
 
 def zeros(signature: Signature, language: Language) -> str | None:
