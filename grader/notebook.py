@@ -268,7 +268,7 @@ def _language(kernel: Kernel, wanted: Language | None, cell: str) -> Language:
 
 def _definitions(entry: str, language: Language, cell: str) -> int:
     """Return how often the cell defines the entry; a cell that does not parse has one."""
-    if language is Language.CUDA:
+    if language.base is Language.CUDA:
         without_comments = re.sub(r"//[^\n]*|/\*.*?\*/", "", cell, flags=re.DOTALL)
         return len(re.findall(rf"\b{re.escape(entry)}\s*\([^;{{}}]*\)\s*\{{", without_comments))
     try:

@@ -28,17 +28,27 @@ class _Registered(type):
 class Language(str, metaclass=_Registered):
     """What a kernel file is written in: one of those below, or one that `add` made known.
 
-    `Language(word)` returns the known language, or raises ValueError, as an Enum does. `phrase` is
-    the name as a person writes it, `suffix` the ending of a file's name, `comment` begins a
-    comment. A file may include further files with the endings `headers`. The files of a language
-    with a `base` are translated into that one: they run as it does, and what a spec says of it
-    holds for them.
+    `Language(word)` returns the known language, or raises ValueError, as an Enum does.
+
+        phrase    the name as a person writes it
+        suffix    the ending of a file's name
+        syntax    the language that other tools know its text as, such as "cpp"
+        comment   what begins a comment
+        headers   the endings of further files, which a file may include
+        worker    the worker's program: a file in `grader.worker`, or an absolute path
+        imported  True if a worker imports the file in Python: the Python server forks it, and
+                  without a GPU an executor runs its launches
+        base      the language that files are translated into: they run as it does, and what a spec
+                  says of it holds for them; the language itself if they are not translated
     """
 
     phrase: str
     suffix: str
+    syntax: str
     comment: str
     headers: tuple[str, ...]
+    worker: str
+    imported: bool
     base: Language
 
     CUDA: ClassVar[Language]
@@ -71,14 +81,19 @@ class Language(str, metaclass=_Registered):
         *,
         phrase: str,
         suffix: str,
+        syntax: str,
         comment: str,
         headers: tuple[str, ...] = (),
+        worker: str = "",
+        imported: bool = False,
         base: Language | None = None,
     ) -> Language:
-        """Make a language known, after those that are."""
+        """Make a language known, after those that are; one with a base has the worker of that."""
         one = str.__new__(cls, word)
-        one.phrase, one.suffix, one.comment, one.headers = phrase, suffix, comment, headers
-        one.base = base or one
+        one.phrase, one.suffix, one.syntax, one.comment = phrase, suffix, syntax, comment
+        one.headers, one.worker, one.imported, one.base = headers, worker, imported, base or one
+        if base is not None:
+            one.worker, one.imported = base.worker, base.imported
         return cls._known.setdefault(word, one)
 
     @classmethod
@@ -86,16 +101,25 @@ class Language(str, metaclass=_Registered):
         """Forget a language that `add` made known."""
         del cls._known[language]
 
-    @classmethod
-    def with_suffix(cls, suffix: str) -> Language | None:
-        """Return the first language whose files' names end like this; None if there is none."""
-        return next((one for one in cls._known.values() if one.suffix == suffix), None)
-
 
 Language.CUDA = Language.add(
-    "cuda", phrase="CUDA C++", suffix=".cu", comment="//", headers=(".cuh", ".h")
+    "cuda",
+    phrase="CUDA C++",
+    suffix=".cu",
+    syntax="cpp",
+    comment="//",
+    headers=(".cuh", ".h"),
+    worker="cuda_worker.py",
 )
-Language.TRITON = Language.add("triton", phrase="Triton", suffix=".py", comment="#")
+Language.TRITON = Language.add(
+    "triton",
+    phrase="Triton",
+    suffix=".py",
+    syntax="python",
+    comment="#",
+    worker="python_worker.py",
+    imported=True,
+)
 Language.SHIPPED = tuple(Language)
 
 

@@ -39,7 +39,8 @@ class Dialect:
     be an identifier, the entry's name or a file's stem, "" if it can. `lacks` are element types
     that the language has not, with what to use instead; `uncounted` the counters that are not
     counted in it. With `includes`, a file may include headers and given files, and use libraries.
-    With `powers_of_two`, the extents of a launch's block must be powers of two.
+    With `powers_of_two`, the extents of a launch's block must be powers of two. A case that is
+    counted has sizes that are multiples of `counted_multiples`, if there is one.
     """
 
     declaration: Callable[[Signature], str]
@@ -50,6 +51,7 @@ class Dialect:
     uncounted: frozenset[str] = frozenset()
     includes: bool = False
     powers_of_two: bool = False
+    counted_multiples: int = 1
 
 
 def _c_macro(name: str) -> str:
@@ -103,6 +105,7 @@ _dialects: dict[Language, Dialect] = {
         # The compiler lays shared memory out and sets barriers.
         uncounted=frozenset({"shared_wavefronts", "barriers"}),
         powers_of_two=True,
+        counted_multiples=16,  # the compiler splits wide accesses of others
     ),
 }
 

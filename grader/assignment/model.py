@@ -21,6 +21,7 @@ from grader.vocabulary import CheckName, Device, Language, Visibility
 
 ORACLE_FILE = "oracle.py"
 PROGRAM_FILE = "main.cu"  # the student's own program around the kernel
+PROGRAM_LANGUAGE = Language.CUDA  # also of the kernels that it is linked with
 PROGRAM_NAME = "main"  # in the report and on the command line
 PROGRAM_TITLE = "Your own program"
 

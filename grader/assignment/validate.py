@@ -16,7 +16,7 @@ from grader.assignment.dialects import dialect
 from grader.assignment.entries import entry_problems, entry_views
 from grader.assignment.expression import Expression
 from grader.assignment.launch import launch_problems
-from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
+from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_LANGUAGE, PROGRAM_NAME
 from grader.assignment.names import reserved, reserved_entry, type_meant
 from grader.assignment.problem import Problem
 from grader.assignment.signature import ElementType, Signature
@@ -262,7 +262,7 @@ def _program_problems(data: Mapping[str, Any], signature: Signature) -> Iterator
     if signature.variable:
         message = f"needs a function of one type, not a template of `{signature.variable}`"
         yield Problem(("program",), f"{message}: remove it, or bind that type by language")
-    if not any(Language.CUDA in kernel["files"] for kernel in kernels):
+    if not any(PROGRAM_LANGUAGE in kernel["files"] for kernel in kernels):
         yield Problem(
             ("program",), "needs a kernel with a file in CUDA C++: add one, or remove the table"
         )

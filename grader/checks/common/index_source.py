@@ -26,7 +26,7 @@ def index_hint(found: Finding, text: str, language: Language) -> str:
     """Return what the source shows about the index of a finding, "" if nothing."""
     if found.line is None or found.kernel is None or len(text) > cpp_code.MOST_CHARACTERS:
         return ""
-    if language is Language.TRITON:
+    if language.base is Language.TRITON:
         return _triton_hint(found, text)
     kernel = cpp_code.kernels(text).get(found.kernel.partition("<")[0])
     if kernel is None or _OTHER_NUMBERS.search(text):

@@ -47,7 +47,7 @@ def launch_hint(
     name = (kernel or "").partition("<")[0]
     calls = [
         call
-        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
+        for call in (_cuda(text) if language.base is Language.CUDA else _triton(text))
         if not name or call.kernel == name
     ]
     return next((words for call in calls if (words := _exchanged(call, signature))), "") or next(
@@ -62,7 +62,7 @@ def grid_text(text: str, language: Language, kernel: str) -> str:
     name = kernel.partition("<")[0]
     found = [
         call
-        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
+        for call in (_cuda(text) if language.base is Language.CUDA else _triton(text))
         if call.kernel == name and call.shown[0]
     ]
     return f" (line {found[0].line}: `{found[0].shown[0]}`)" if len(found) == 1 else ""
@@ -122,7 +122,7 @@ def _passes(line: int, kernel: str, moved: Sequence[tuple[str, str]]) -> str:
 
 def _missing_axis(call: _Call, language: Language) -> str:
     """Recognise a kernel that reads an axis which its launch does not have."""
-    triton = language is Language.TRITON
+    triton = language.base is Language.TRITON
     names = ("program_id({})", "") if triton else ("blockIdx.{}", "threadIdx.{}")
     for what, axes, used, shown, name in zip(
         ("grid", "block"), call.axes, call.used, call.shown, names, strict=True

@@ -20,7 +20,6 @@ from rich.console import Console
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.build.ptxas import Resources
-from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
 from grader.commands.profile.resources import resources, triton_resources
@@ -167,7 +166,7 @@ class _Profile:
 
     def resources(self) -> None:
         """Write registers, shared memory and spills of each kernel in the file."""
-        if self.file.file.language is Language.TRITON:
+        if self.file.file.language.imported:
             self._triton_resources()
             return
         nvcc = toolchain.find_nvcc()
@@ -210,7 +209,7 @@ class _Profile:
     def accesses(self) -> None:
         """Write the memory accesses that were counted on the CPU."""
         with self.progress.step(f"counting accesses of {self.file.file.title}"):
-            counted = CountersCheck().count(self.file)
+            counted = self.file.support.count(self.file)
         evidence = counted.evidence
         if evidence is None:
             self._write(f"accesses: {counted.diagnosis.message}")

@@ -44,12 +44,12 @@ def _file_rows(
         return
     wanted = (
         parameters(signature.c_declaration, signature, language)
-        if language is Language.CUDA
+        if language.base is Language.CUDA
         else signature.python_declaration
     )
     wrong = []
     # A given header, such as a launcher, may define the entry.
-    given = assignment.given if language is Language.CUDA else ()
+    given = assignment.given if language.base is Language.CUDA else ()
     for what, folder in (("reference", solved), ("stub", stub)):
         files = (*(assignment.folder / name for name in given), *map(folder.joinpath, paths))
         text = "\n".join(
@@ -73,7 +73,7 @@ def parameters(text: str, signature: Signature, language: Language) -> str | Non
     In CUDA C++ it is the last text that looks like a definition, without comments,
     `extern "C"`, `__restrict__` and insignificant whitespace.
     """
-    if language is Language.TRITON:
+    if language.base is Language.TRITON:
         return _python_definition(text, signature.entry)
     plain = _COMMENT.sub(" ", text)
     lists = re.findall(rf"\bvoid\s+{re.escape(signature.entry)}\s*\(([^()]*)\)", plain)
@@ -90,7 +90,7 @@ def _parameter(text: str) -> str:
 
 def _syntax_error(text: str, language: Language) -> str:
     """Return why a Python file cannot be parsed; "" if it can."""
-    if language is Language.TRITON:
+    if language.base is Language.TRITON:
         try:
             ast.parse(text)
         except SyntaxError as error:

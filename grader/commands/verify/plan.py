@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.assignment.generated import REFERENCES, TEMPLATES
-from grader.assignment.model import Assignment, Kernel
+from grader.assignment.model import PROGRAM_LANGUAGE, Assignment, Kernel
 from grader.assignment.problem import choices
 from grader.commands.verify import tasks
 from grader.commands.verify.agreement import agreement_rows
@@ -234,8 +234,9 @@ def _exact_floats(assignment: Assignment, language: Language) -> bool:
 
 
 def _solved(assignment: Assignment, reference: Path) -> dict[str, str]:
-    """Return the solved kernels in CUDA C++ by path."""
-    paths = [k.files[Language.CUDA] for k in assignment.kernels if Language.CUDA in k.files]
+    """Return the solved kernels that the student's own program is linked with, by path."""
+    spoken = PROGRAM_LANGUAGE
+    paths = [k.files[spoken] for k in assignment.kernels if spoken in k.files]
     return {
         path: (reference / path).read_text(encoding="utf-8")
         for path in paths
@@ -248,7 +249,7 @@ def _planned_sample(assignment: Assignment, sample: Sample, options: Options) ->
     subject = f"sample {sample.title}"
     try:
         _check_place(sample, assignment)
-        language = Language(sample.language)
+        language = _language_of(sample, assignment)
         expectation = _expectation(sample)
         kernel = _kernel_of(sample, assignment, expectation.kernel)
         if not options.wants(kernel.name, language):
@@ -282,6 +283,17 @@ def _kernel_of(sample: Sample, assignment: Assignment, name: str | None) -> Kern
             f"its first line: kernel={name} has no {sample.file}{choices(name, kernels)}"
         )
     return kernels[name or next(iter(kernels))]
+
+
+def _language_of(sample: Sample, assignment: Assignment) -> Language:
+    """Return the language of the sample's file in the spec; endings of names may be shared."""
+    found = [
+        language
+        for kernel in assignment.parts
+        for language in kernel.files
+        if sample.file in kernel.paths_in(language)
+    ]
+    return found[0] if found else Language(sample.language)
 
 
 def _check_place(sample: Sample, assignment: Assignment) -> None:

@@ -43,10 +43,9 @@ from typing import get_args
 
 from grader.commands.verify.patches import expectation_line, patched_files
 from grader.report.evidence import FindingKind, Severity
-from grader.vocabulary import CheckName, Device
+from grader.vocabulary import CheckName, Device, Language
 
 SAMPLES = "samples"
-LANGUAGES = {".cu": "cuda", ".py": "triton"}
 PROGRAM = "main.cu"
 _HEADERS = (".cuh", ".h")
 
@@ -169,7 +168,7 @@ def find_samples(reference: Path) -> Iterator[Sample]:
 def samples_of(reference: Path) -> Iterator[Sample]:
     """Yield the samples of one assignment, whose solved files are in `reference`."""
     for folder in sorted((reference / SAMPLES).glob("*/*")):
-        files = [p for p in sorted(folder.rglob("*")) if p.suffix in LANGUAGES and p.is_file()]
+        files = [p for p in sorted(folder.rglob("*")) if _language(p) and p.is_file()]
         kernels = [path for path in files if path != folder / PROGRAM]
         accompanied = any(path.suffix == ".cu" for path in kernels)
         for path in kernels if accompanied else files:
@@ -177,10 +176,15 @@ def samples_of(reference: Path) -> Iterator[Sample]:
                 assignment=reference.name,
                 verdict=folder.parent.name,
                 name=folder.name,
-                language=LANGUAGES[path.suffix],
+                language=_language(path),
                 folder=folder,
                 file=path.relative_to(folder).as_posix(),
             )
+
+
+def _language(path: Path) -> str:
+    """Return the first language whose files end like this, "" if there is none."""
+    return next((one.value for one in Language if one.suffix == path.suffix), "")
 
 
 def patches_of(reference: Path) -> Iterator[Path]:
@@ -191,7 +195,7 @@ def patches_of(reference: Path) -> Iterator[Path]:
 def patched_samples(patch: Path, reference: Path) -> Iterator[Sample]:
     """Yield the samples of a patch. Raises ValueError, with a sentence, if it does not apply."""
     changed = patched_files(patch, reference)
-    files = [file for file in changed if Path(file).suffix in LANGUAGES]
+    files = [file for file in changed if _language(Path(file))]
     # A header's sample is that of the .cu file, if the patch changes one, too.
     if not any(file.endswith(".cu") for file in files):
         files += [file for file in changed if file not in files]
@@ -200,7 +204,7 @@ def patched_samples(patch: Path, reference: Path) -> Iterator[Sample]:
             assignment=reference.name,
             verdict=patch.parent.name,
             name=patch.stem,
-            language=LANGUAGES.get(Path(file).suffix, "cuda"),
+            language=_language(Path(file)) or "cuda",
             folder=reference,
             file=file,
             patch=patch,

@@ -25,7 +25,7 @@ def zeros(signature: Signature, language: Language) -> str | None:
     """
     if signature.launch:
         return _zeros_by_kernel(signature, language)
-    if language is Language.TRITON:
+    if language.base is Language.TRITON:
         body = "".join(f"    {output.name}.zero_()\n" for output in signature.outputs)
         return f"import triton\n\n\n{signature.python_declaration}:\n{body}"
     sizes = [_bytes(signature, output) for output in signature.outputs]
@@ -52,7 +52,7 @@ def _zeros_by_kernel(signature: Signature, language: Language) -> str | None:
             return None
         count = " * ".join(f"({extent.text})" for extent in output.shape or ())
         zero = "0.0" if signature.element_type(output, language).is_float else "0"
-        if language is Language.CUDA:
+        if language.base is Language.CUDA:
             lines.append(
                 f"    if (blockIdx.x + threadIdx.x == 0) memset({output.name}, 0, {size});"
             )
@@ -61,7 +61,7 @@ def _zeros_by_kernel(signature: Signature, language: Language) -> str | None:
                 f"    for i in range({count}):\n        tl.store({output.name} + i, {zero})"
             )
     body = "\n".join(lines)
-    if language is Language.CUDA:
+    if language.base is Language.CUDA:
         return f'#include "{signature.header_name}"\n\n{signature.c_declaration}\n{{\n{body}\n}}\n'
     head = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
     return f"{head}{signature.python_declaration}:\n{body}\n"
