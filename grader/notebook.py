@@ -28,6 +28,7 @@ from typing import Any, Protocol
 
 import click
 
+from grader.assignment.dialects import dialect
 from grader.assignment.model import PROGRAM_NAME, Assignment, Kernel
 from grader.cli import completion, options
 from grader.commands.local_process import run_local
@@ -41,10 +42,6 @@ MAGIC = "grade"
 _FRAME_PX = 640
 # Without it, a link to a place in the page would open the notebook in the frame.
 _BASE = '<base href="about:srcdoc">'
-_MARKS = {
-    Language.CUDA: r'^\s*#\s*include\s*[<"]|__global__|\bextern\s+"C"|<<<',
-    Language.TRITON: r"^\s*(import|from)\s+(triton|torch)\b|^\s*@triton\.|^def\s+\w+\s*\(",
-}
 
 
 class Publisher(Protocol):
@@ -253,7 +250,9 @@ def _language(kernel: Kernel, wanted: Language | None, cell: str) -> Language:
     """
     if wanted is None and len(kernel.files) == 1:
         return next(iter(kernel.files))
-    found = [one for one, mark in _MARKS.items() if re.search(mark, cell, re.MULTILINE)]
+    marks = {one: dialect(one).mark for one in Language}
+    found = [one for one, mark in marks.items() if mark and re.search(mark, cell, re.MULTILINE)]
+    found = [one for one in found if one.base is not one] or found
     if wanted is None and len(found) != 1:
         both, neither = "both CUDA C++ and", "neither CUDA C++ nor"
         raise UsageError(

@@ -40,7 +40,8 @@ class Dialect:
     that the language has not, with what to use instead; `uncounted` the counters that are not
     counted in it. With `includes`, a file may include headers and given files, and use libraries.
     With `powers_of_two`, the extents of a launch's block must be powers of two. A case that is
-    counted has sizes that are multiples of `counted_multiples`, if there is one.
+    counted has sizes that are multiples of `counted_multiples`, if there is one. A text looks
+    like the language if the regular expression `mark` is found in it.
     """
 
     declaration: Callable[[Signature], str]
@@ -52,6 +53,7 @@ class Dialect:
     includes: bool = False
     powers_of_two: bool = False
     counted_multiples: int = 1
+    mark: str = ""
 
 
 def _c_macro(name: str) -> str:
@@ -96,6 +98,7 @@ _dialects: dict[Language, Dialect] = {
         reserved=_c_macro,
         reserved_entry=_c_function,
         includes=True,
+        mark=r'^\s*#\s*include\s*[<"]|__global__|\bextern\s+"C"|<<<',
     ),
     Language.TRITON: Dialect(
         declaration=lambda signature: signature.python_declaration,
@@ -105,6 +108,7 @@ _dialects: dict[Language, Dialect] = {
         # The compiler lays shared memory out and sets barriers.
         uncounted=frozenset({"shared_wavefronts", "barriers"}),
         powers_of_two=True,
+        mark=r"^\s*(import|from)\s+(triton|torch)\b|^\s*@triton\.|^def\s+\w+\s*\(",
         counted_multiples=16,  # the compiler splits wide accesses of others
     ),
 }

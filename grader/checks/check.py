@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Assignment, Kernel
+from grader.assignment.signature import Signature
 from grader.build.artifact import Built, Checked, Rejected
 from grader.checks.common.diagnosis import Diagnosis
 from grader.gpu.nvml import Gpu
@@ -237,6 +238,7 @@ class BuildRequest:
 class LanguageSupport(ABC):
     """One language. A subclass defines `language`, `runtime`, `build`, and what it can check.
 
+    `tool_on_cpu` is the name of the tool that watches without a GPU.
     With `checked_ahead` a checked build is started together with the others where a check will ask
     for it. With `sees_hangs` the memory check says why a call never ends. With `host_is_native` the
     host code of a right kernel is searched for work that kernels must do. The rules of a file that
@@ -244,6 +246,7 @@ class LanguageSupport(ABC):
     """
 
     language: ClassVar[Language]
+    tool_on_cpu: ClassVar[str] = ""
     checked_ahead: ClassVar[bool] = False
     sees_hangs: ClassVar[bool] = False
     host_is_native: ClassVar[bool] = False
@@ -258,6 +261,10 @@ class LanguageSupport(ABC):
     def build_checked(self, assignment: Assignment, source: SourceFile) -> Checked | Rejected:
         """Build a file for the CPU with every memory access checked."""
         raise NotImplementedError(f"{self.language.phrase} has no checked build")
+
+    def zeros(self, signature: Signature) -> str | None:
+        """Return a file that writes zeros into every output, None if there is no such file."""
+        return None
 
     def before_cases(self, context: CheckContext, setup: RunSetup) -> None:
         """Do what makes the cases faster."""

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 from grader.assignment.cases import Case
 from grader.assignment.counter_bounds import CountName
 from grader.assignment.model import Assignment
+from grader.assignment.signature import Signature
 from grader.build.artifact import Built, Checked, Rejected
 from grader.build.kernel_file import build, build_checked
 from grader.checks.check import BuildRequest, CheckContext, CheckOutcome, LanguageSupport
+from grader.checks.common import emulation_findings
 from grader.checks.common.diagnosis import Diagnosis
+from grader.languages.zeros import cuda_zeros
 from grader.report.evidence import CorrectnessEvidence, CountersEvidence, MemoryEvidence
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
@@ -28,6 +31,7 @@ class CudaCpp(LanguageSupport):
     """CUDA C++, in a library that a worker loads."""
 
     language = Language.CUDA
+    tool_on_cpu = emulation_findings.TOOL
     checked_ahead = True
     sees_hangs = True  # in a barrier
     host_is_native = True
@@ -47,6 +51,10 @@ class CudaCpp(LanguageSupport):
     ) -> Checked | Rejected:
         """Build for the CPU with every access checked; with marks, reads of locals, too."""
         return build_checked(assignment, source, mark_locals=mark_locals)
+
+    def zeros(self, signature: Signature) -> str | None:
+        """Return a file with cudaMemset."""
+        return cuda_zeros(signature)
 
     def after_cases(
         self,

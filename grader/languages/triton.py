@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader.assignment.cases import Case
+from grader.assignment.signature import Signature
 from grader.build.artifact import Built, Rejected, unfit
 from grader.build.compile_gate import compile_launches
 from grader.build.python_source import build_python
 from grader.checks.check import BuildRequest, CheckContext, CheckOutcome, LanguageSupport
+from grader.checks.common import executor_findings
+from grader.languages.zeros import triton_zeros
 from grader.protocol.targets import target_of
 from grader.report.evidence import CorrectnessEvidence, CountersEvidence, MemoryEvidence
 from grader.system import toolchain
@@ -24,11 +27,16 @@ class Triton(LanguageSupport):
     """Triton, in a Python file that a worker imports."""
 
     language = Language.TRITON
+    tool_on_cpu = executor_findings.TOOL
 
     def build(self, request: BuildRequest) -> Built | Rejected:
         """Check the file's syntax and its entry."""
         signature, source = request.assignment.signature, request.source
         return unfit(source) or build_python(signature, source, request.device, request.scratch)
+
+    def zeros(self, signature: Signature) -> str | None:
+        """Return a file with `zero_`."""
+        return triton_zeros(signature)
 
     def before_cases(self, context: CheckContext, setup: RunSetup) -> None:
         """Compile the configurations of autotuners on several cores."""

@@ -25,7 +25,7 @@ from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system.toolchain import Tool
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName
 
 
 def resources(
@@ -74,7 +74,9 @@ def triton_resources(
     from grader.checks.counters.count import counting_case
 
     rng = file.rng(CheckName.COUNTERS)
-    case = counting_case(file.assignment, file.file.kernel, Language.TRITON, file.public_seed, rng)
+    case = counting_case(
+        file.assignment, file.file.kernel, file.file.language, file.public_seed, rng
+    )
     launches: list[dict[str, Any]] = []
 
     def keep(record: dict[str, Any]) -> None:

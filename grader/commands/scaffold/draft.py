@@ -14,6 +14,7 @@ from grader.assignment.signature import Argument, ElementType, Signature
 from grader.errors import UsageError
 from grader.vocabulary import Language, Role
 
+DRAFTED = (Language.CUDA, Language.TRITON)  # the languages with templates
 EXAMPLE = "--argument input:float32[n]:in --argument output:float32[n]:out --argument n:int32"
 _FORM = re.compile(
     r"(?P<name>\w+)\s*:\s*(?P<type>\w+)\s*"
@@ -219,7 +220,7 @@ def make_draft(
         raise UsageError(problem, tip=f"for example: {EXAMPLE}")
     if kernel:
         signature = replace(signature, launch=_launch(signature))
-    wanted = frozenset(map(Language, languages)) or frozenset({Language.CUDA, Language.TRITON})
+    wanted = frozenset(map(Language, languages)) or frozenset(DRAFTED)
     return Draft(
         name=name,
         title=title or name.replace("_", " ").capitalize(),

@@ -34,9 +34,9 @@ from grader.commands.verify.samples import (
     stray_files,
 )
 from grader.commands.verify.tasks import Task
-from grader.commands.verify.trivial_submissions import touched, zeros
 from grader.emulation.cuda_cpp import contracts
 from grader.grading.plan import Options
+from grader.languages.registry import support_of
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language
 
@@ -173,7 +173,11 @@ def _trivial(
         others = _solved(assignment, repository / REFERENCES / assignment.name)
     else:
         texts.append(
-            (f"trivial {label}", "writes zeros", zeros(assignment.of(kernel).signature, language))
+            (
+                f"trivial {label}",
+                "writes zeros",
+                support_of(language).zeros(assignment.of(kernel).signature),
+            )
         )
     template = repository / TEMPLATES / assignment.name
     for path in kernel.headers.get(language, ()):
@@ -182,7 +186,9 @@ def _trivial(
     stub = template / file
     if stub.is_file():
         text = stub.read_text(encoding="utf-8", errors="replace")
-        texts.append((f"stub {label}", "touched", touched(text, language)))
+        texts.append(
+            (f"stub {label}", "touched", f"{text.rstrip()}\n{language.comment} Not done yet.\n")
+        )
     for subject, check, trivial in texts:
         if trivial is not None:
             files = {**others, file: trivial}
