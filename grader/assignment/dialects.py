@@ -125,5 +125,5 @@ def register(language: Language, row: Dialect) -> None:
 
 
 def unregister(language: Language) -> None:
-    """Remove a row that `register` added."""
-    del _dialects[language]
+    """Remove the row that `register` added, if it did."""
+    _dialects.pop(language, None)

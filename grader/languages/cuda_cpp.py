@@ -4,7 +4,9 @@ the checked build, and counted in that.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from grader.assignment.cases import Case
 from grader.assignment.counter_bounds import CountName
 from grader.assignment.model import Assignment
 from grader.assignment.signature import Signature
-from grader.build.artifact import Built, Checked, Rejected
+from grader.build.artifact import Built, Checked, Rejected, unfit
 from grader.build.kernel_file import build, build_checked
 from grader.checks.check import BuildRequest, CheckContext, CheckOutcome, LanguageSupport
 from grader.checks.common import emulation_findings
@@ -125,3 +127,34 @@ class CudaCpp(LanguageSupport):
             compiled = {"registers": max((kernel.registers for kernel in used), default=0)}
         prepared = case, context.data(case)
         return count.check_host_counters(setup, checked.text, prepared, scoring, compiled)
+
+
+class TranslatedToCuda(CudaCpp):
+    """A language whose files are translated into CUDA C++, which is built, run and checked."""
+
+    @abstractmethod
+    def translate(self, assignment: Assignment, source: SourceFile) -> SourceFile | Rejected:
+        """Return the file in CUDA C++, with the same path and line numbers, or why there is none.
+
+        `source` could be read, and so could its headers.
+        """
+
+    def build(self, request: BuildRequest) -> Built | Rejected:
+        """Build the translation."""
+        source = unfit(request.source) or self.translate(request.assignment, request.source)
+        if isinstance(source, Rejected):
+            return source
+        built = super().build(replace(request, source=source))
+        return built if isinstance(built, Rejected) else replace(built, language=self.language)
+
+    def build_checked(
+        self, assignment: Assignment, source: SourceFile, *, mark_locals: bool = False
+    ) -> Checked | Rejected:
+        """Build the translation for the CPU with every access checked."""
+        translated = unfit(source) or self.translate(assignment, source)
+        if isinstance(translated, Rejected):
+            return translated
+        checked = super().build_checked(assignment, translated, mark_locals=mark_locals)
+        if isinstance(checked, Rejected):
+            return checked
+        return replace(checked, built=replace(checked.built, language=self.language))
