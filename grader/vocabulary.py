@@ -5,7 +5,7 @@ Verdicts are in `grader.report.verdict`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import Enum
 from typing import ClassVar
 
@@ -53,6 +53,7 @@ class Language(str, metaclass=_Registered):
 
     CUDA: ClassVar[Language]
     TRITON: ClassVar[Language]
+    INLINE_CUDA: ClassVar[Language]
 
     SHIPPED: ClassVar[tuple[Language, ...]]
 
@@ -73,6 +74,10 @@ class Language(str, metaclass=_Registered):
     def tables(self) -> tuple[str, ...]:
         """The tables of a spec that hold for this language, the most specific one last."""
         return tuple(dict.fromkeys((self.base.value, self.value)))
+
+    def is_in(self, words: Collection[str]) -> bool:
+        """True if what is said of these languages holds for this one."""
+        return any(word in words for word in self.tables)
 
     @classmethod
     def add(
@@ -119,6 +124,14 @@ Language.TRITON = Language.add(
     comment="#",
     worker="python_worker.py",
     imported=True,
+)
+Language.INLINE_CUDA = Language.add(
+    "inline_cuda",
+    phrase="inline CUDA",
+    suffix=".py",
+    syntax="python",
+    comment="#",
+    base=Language.CUDA,
 )
 Language.SHIPPED = tuple(Language)
 

@@ -96,7 +96,7 @@ def counter_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[
             language: bounds[language.value] for language in Language if language.value in bounds
         }
         for language in own:
-            if language.value not in kernel["files"]:
+            if not any(language in Language(word).tables for word in kernel["files"]):
                 yield Problem(
                     (*at, "counters", language.value),
                     f"is for {language.phrase}, but the kernel has no such file: remove it",

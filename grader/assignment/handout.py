@@ -20,7 +20,7 @@ from pathlib import Path
 
 from grader.assignment.calibration import REFERENCE, BenchmarkFigure, Calibration
 from grader.assignment.dialects import dialect
-from grader.assignment.model import Assignment, Kernel
+from grader.assignment.model import Assignment, Kernel, own_tiers
 from grader.errors import SpecError
 from grader.gpu.models import common
 from grader.text.did_you_mean import did_you_mean
@@ -199,8 +199,12 @@ def _rows(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
     most, tiers = kernel.points[CheckName.PERFORMANCE], kernel.tiers
     groups: dict[tuple[tuple[str, tuple[Tier, ...]], ...], list[Language]] = {}
     for language in kernel.files:
-        special = [(gpu, t[language]) for gpu, t in tiers.on.items() if language in t]
-        key = ("", tiers.default.get(language, ())), *special
+        special = [
+            (gpu, own)
+            for gpu, group in tiers.on.items()
+            if (own := own_tiers(group, language)) is not None
+        ]
+        key = ("", own_tiers(tiers.default, language) or ()), *special
         groups.setdefault(key, []).append(language)
     for asked, languages in groups.items():
         spoken = ", ".join(language.phrase for language in languages)

@@ -85,8 +85,15 @@ class Tiers:
         """Return the tiers on a GPU, by its name and architecture; () if nothing is scored."""
         keys = most_specific(self.on, gpu, architecture)
         groups = [*(self.on[key] for key in keys), self.default]
-        spoken = (language, language.base)
-        return next((group[one] for group in groups for one in spoken if one in group), ())
+        found = (own_tiers(group, language) for group in groups)
+        return next((tiers for tiers in found if tiers is not None), ())
+
+
+def own_tiers(
+    group: Mapping[Language, tuple[Tier, ...]], language: Language
+) -> tuple[Tier, ...] | None:
+    """Return the tiers of a language, else those of its base; None if there are none."""
+    return group.get(language, group.get(language.base))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +280,7 @@ class Assignment:
             seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
             # Draw before filtering, so that all devices get the same case.
             case = template.draw(derived_seed(seed, self.name, position))
-            if device in template.devices and language in template.languages:
+            if device in template.devices and language.is_in(template.languages):
                 twins = sum(one.name.split(" #")[0] == case.name for one in cases)
                 cases.append(replace(case, name=f"{case.name} #{twins + 1}") if twins else case)
         return tuple(cases)

@@ -109,7 +109,8 @@ def tolerance_problems(
     yield from _table_problems(table, ("tolerance",), outputs)
     for language in sorted(languages):
         by_type = bool(dtypes) and set(dtypes) <= set(table)
-        if not {"exact", "atol", "rtol"} & set(table) and language not in table and not by_type:
+        said = {"exact", "atol", "rtol", *Language(language).tables} & set(table)
+        if not said and not by_type:
             yield Problem(
                 ("tolerance", language), "is missing: a kernel has a file in this language"
             )

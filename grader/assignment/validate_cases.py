@@ -44,7 +44,8 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
             yield Problem((*at, "show_name"), "is for hidden cases: remove it, or hide the case")
         elif "show_name" in case and "name" not in case:
             yield Problem((*at, "show_name"), "needs a `name` of the case: add it")
-        served |= set(case.get("languages", used))
+        said = case.get("languages", used)
+        served |= {word for word in used if Language(word).is_in(said)}
         yield from language_problems(case, used, at)
         lists = list(_list_problems(case, at))
         yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
@@ -98,7 +99,8 @@ def used_languages(data: Table) -> set[str]:
 
 def language_problems(table: Table, used: set[str], at: KeyPath) -> Iterator[Problem]:
     """Yield a problem for each of a table's `languages` that no kernel uses."""
-    for language in sorted(set(table.get("languages", used)) - used):
+    spoken = {word for language in used for word in Language(language).tables}
+    for language in sorted(set(table.get("languages", used)) - spoken):
         yield Problem((*at, "languages"), f"names {language}, in which no kernel has a file")
 
 

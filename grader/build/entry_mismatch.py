@@ -49,7 +49,7 @@ def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] 
     Also if it must be a template and is none. Called before compiling, because the emulation
     compiles a kernel as a function, and a template that lacks its definition links.
     """
-    code = _without_comments(text)
+    code = without_comments(text)
     kernel = re.search(_KERNEL.format(entry=re.escape(signature.entry)), code)
     lines = _definitions(code, signature.entry)
     template = re.search(_TEMPLATE.format(entry=re.escape(signature.entry)), code)
@@ -85,7 +85,7 @@ def entry_problem(
     signature: Signature, file: str, text: str, output: str
 ) -> tuple[str, str] | None:
     """Return (message, hint) if the compiler's `output` is about the entry, else None."""
-    code = _without_comments(text)
+    code = without_comments(text)
     expected = _expected(signature)
     entry = signature.entry
     names = [name for name in _DEFINITION.findall(code) if name not in _KEYWORDS]
@@ -120,7 +120,7 @@ def _expected(signature: Signature) -> str:
     return f"expected: {signature.c_declaration}"
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
     """Return the code without comments and strings, with the same line numbers."""
     return _COMMENT.sub(lambda match: " " + "\n" * match[0].count("\n"), text)
 

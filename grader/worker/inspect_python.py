@@ -1,6 +1,6 @@
 """Reports what a Python source file defines, without running it.
 
-    python -I -S inspect_python.py FILE ENTRY      prints one JSON object
+    python -I -S start.py inspect_python.py FILE ENTRY      prints one JSON object
 
 Runs in a separate process, because a hostile file may crash the parser.
 """
@@ -9,7 +9,10 @@ import ast
 import builtins
 import json
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 _MOST_CALLS = 5
 _TRITON = "triton"
@@ -24,8 +27,13 @@ def inspect(source: bytes, entry: str) -> dict:  # type: ignore[type-arg] # plai
 
     A file that parses may still be nested too deeply for a walk over the tree.
     """
+    return parsed(source, lambda tree: _inspect(tree, entry))
+
+
+def parsed(source: bytes, read: Callable[[ast.Module], dict[str, Any]]) -> dict[str, Any]:
+    """Return what `read` finds in a file, or {"syntax": …}."""
     try:
-        return _inspect(ast.parse(source), entry)
+        return read(ast.parse(source))
     except SyntaxError as error:
         return {"syntax": {"message": error.msg, "line": error.lineno, "column": error.offset}}
     except (RecursionError, MemoryError):
@@ -148,5 +156,7 @@ def _dotted(called: ast.expr) -> list[str]:
     return [called.id, *reversed(names)] if isinstance(called, ast.Name) else [""]
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print what the file of the command line defines."""
+    warnings.simplefilter("ignore")  # they would be printed before the result
     print(json.dumps(inspect(Path(sys.argv[1]).read_bytes(), sys.argv[2])))

@@ -94,7 +94,9 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
             )
     for language in assignment.languages:
         for device in Device:
-            if not any(language in case.languages and device in case.devices for case in others):
+            if not any(
+                language.is_in(case.languages) and device in case.devices for case in others
+            ):
                 lacking = f"no hidden case for {language.phrase} on {device}"
                 yield State.WARNING, f"{lacking}: sizes can be hard-coded"
 
@@ -103,7 +105,9 @@ def sizes(assignment: Assignment, _: Path) -> Findings:
     """A size that is the same in all cases of a device: it could be hard-coded."""
     for language in assignment.languages:
         for device in Device:
-            cases = [c for c in assignment.cases if language in c.languages and device in c.devices]
+            cases = [
+                c for c in assignment.cases if language.is_in(c.languages) and device in c.devices
+            ]
             if not cases:
                 yield State.WARNING, f"no case for {language.phrase} on {device}"
             for name in sorted(assignment.signature.extents):
@@ -285,7 +289,7 @@ def benchmarks(assignment: Assignment, _: Path) -> Findings:
             "could keep that of an earlier call",
         )
     for language in assignment.languages:
-        if not any(language in benchmark.languages for benchmark in assignment.benchmarks):
+        if not any(language.is_in(benchmark.languages) for benchmark in assignment.benchmarks):
             yield State.DIFFERS, f"no benchmark for {language.phrase}"
     short = {
         (calibration.gpu, timing.name): timing.baseline_us
