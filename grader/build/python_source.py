@@ -106,6 +106,14 @@ def _problem(
         syntax = found["syntax"]
         place = f"{file}:{syntax['line']}" if syntax["line"] else file
         return f"{place}: syntax error: {syntax['message']}", "", syntax["line"]
+    if found["inline"]:
+        return (
+            f"{file}:{found['inline']}: this file asks torch to build CUDA source, but it is "
+            "graded as Triton",
+            "write the kernel in Triton; CUDA C++ has a file of its own, and inline CUDA if the "
+            "assignment asks for it",
+            found["inline"],
+        )
     expected = f"expected: {signature.python_declaration}"
     entry = found["entry"]
     if entry is None:

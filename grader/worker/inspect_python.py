@@ -16,6 +16,7 @@ from typing import Any
 
 _MOST_CALLS = 5
 _TRITON = "triton"
+_EXTENSION = "cpp_extension"  # torch's module that builds CUDA source
 _DECORATORS = ("jit", "constexpr_function")
 _TILE_ARRAY = "handle"  # the attribute in which a tile has its value, in Triton's own code
 
@@ -23,7 +24,7 @@ _TILE_ARRAY = "handle"  # the attribute in which a tile has its value, in Triton
 def inspect(source: bytes, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
     """Return {"syntax": …}, or what the file defines:
 
-        {"functions": […], "assigned": […], "entry": {…}|None, "foreign": […]}
+        {"functions": […], "assigned": […], "entry": {…}|None, "foreign": […], "inline": int|None}
 
     A file that parses may still be nested too deeply for a walk over the tree.
     """
@@ -54,7 +55,19 @@ def _inspect(tree: ast.Module, entry: str) -> dict:  # type: ignore[type-arg] # 
         "assigned": sorted(_assigned(tree)),
         "entry": _parameters(found) if found else None,
         "foreign": _foreign(tree),
+        "inline": _inline(tree),
     }
+
+
+def _inline(tree: ast.Module) -> int | None:
+    """Return the line that asks torch to build CUDA source, None if there is none."""
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").endswith(_EXTENSION))
+        or (isinstance(node, ast.Attribute) and node.attr == "load_inline")
+    ]
+    return min(lines, default=None)
 
 
 def _assigned(tree: ast.Module) -> set[str]:

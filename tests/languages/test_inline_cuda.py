@@ -12,11 +12,12 @@ from paths import REPOSITORY
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Rejected
+from grader.build.python_source import build_python
 from grader.languages.inline_cuda import InlineCuda
 from grader.languages.registry import support_of
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
-from grader.vocabulary import Language
+from grader.vocabulary import Device, Language
 
 FILE = "silu_inline.py"
 KERNEL = """
@@ -211,3 +212,12 @@ def test_messages_have_the_lines_of_the_python_file(
     (folder / FILE).write_text(file_of(SOURCE.replace(*change)), encoding="utf-8")
     graded = Bench(tmp_path, capsys).grade(folder, kernels=("silu",))
     assert graded.failed["message"].startswith(phrase), graded.failed
+
+
+def test_as_triton_such_a_file_is_a_sentence(silu: Assignment, tmp_path: Path) -> None:
+    text = file_of(call=CALL + "def silu(x, y, n):\n    module.silu(x, y, n)\n")
+    source = SourceFile(path="silu.py", text=text)
+    found = build_python(silu.signature, source, Device.CPU, tmp_path)
+    assert isinstance(found, Rejected)
+    assert found.message.startswith("silu.py:1: this file asks torch to build CUDA source, but it")
+    assert "write the kernel in Triton" in found.hint
