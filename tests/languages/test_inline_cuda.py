@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from grading_bench import Bench, one_server
@@ -84,6 +84,14 @@ def test_lines_stay_where_they_are(silu: Assignment, name: str) -> None:
     lines, of_file = found.text.splitlines(), text.splitlines()
     for number in range(3, 3 + SOURCE.count("\n") - 1):
         assert lines[number - 1] == of_file[number - 1] != ""
+
+
+def test_the_example_of_the_page_is_taken(silu: Assignment) -> None:
+    page = (REPOSITORY / "docs" / "languages.md").read_text(encoding="utf-8")
+    text = page.partition("```python\n")[2].partition("```")[0]
+    found = translated(silu, text)
+    assert isinstance(found, SourceFile), found
+    assert [PurePosixPath(one.path).name for one in found.headers] == ["inline_torch.h"]
 
 
 def test_pointers_are_taken_as_in_a_cuda_file(silu: Assignment) -> None:
