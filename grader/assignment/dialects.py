@@ -10,7 +10,7 @@ import ctypes
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.assignment.signature import ElementType, Signature
 from grader.vocabulary import Language
@@ -35,16 +35,16 @@ def _free(name: str) -> str:
 class Dialect:
     """What a spec can say of a language, and what it cannot.
 
-    `declaration` returns the entry as a student writes it. The next three return why a name cannot
-    be an identifier, the entry's name or a file's stem, "" if it can. `lacks` are element types
-    that the language has not, with what to use instead; `uncounted` the counters that are not
-    counted in it. With `includes`, a file may include headers and given files, and use libraries.
-    With `powers_of_two`, the extents of a launch's block must be powers of two. A case that is
-    counted has sizes that are multiples of `counted_multiples`, if there is one. A text looks
-    like the language if the regular expression `mark` is found in it.
+    `declarations` returns the entry as a student may write it, the usual form first. The next
+    three return why a name cannot be an identifier, the entry's name or a file's stem, "" if it
+    can. `lacks` are element types that the language has not, with what to use instead; `uncounted`
+    the counters that are not counted in it. With `includes`, a file may include headers and given
+    files, and use libraries. With `powers_of_two`, the extents of a launch's block must be powers
+    of two. A case that is counted has sizes that are multiples of `counted_multiples`, if there is
+    one. A text looks like the language if the regular expression `mark` is found in it.
     """
 
-    declaration: Callable[[Signature], str]
+    declarations: Callable[[Signature], tuple[str, ...]]
     reserved: Callable[[str], str] = _free
     reserved_entry: Callable[[str], str] = _free
     reserved_stem: Callable[[str], str] = _free
@@ -94,14 +94,14 @@ def _c_libraries() -> tuple[ctypes.CDLL, ...]:
 
 _dialects: dict[Language, Dialect] = {
     Language.CUDA: Dialect(
-        declaration=lambda signature: signature.c_declaration,
+        declarations=lambda signature: (signature.c_declaration,),
         reserved=_c_macro,
         reserved_entry=_c_function,
         includes=True,
         mark=r'^\s*#\s*include\s*[<"]|__global__|\bextern\s+"C"|<<<',
     ),
     Language.TRITON: Dialect(
-        declaration=lambda signature: signature.python_declaration,
+        declarations=lambda signature: (signature.python_declaration,),
         reserved=_triton_module,
         reserved_stem=_hidden_module,
         lacks={ElementType.COMPLEX64: "use float32 with a last extent of 2"},
@@ -112,6 +112,13 @@ _dialects: dict[Language, Dialect] = {
         counted_multiples=16,  # the compiler splits wide accesses of others
     ),
 }
+_dialects[Language.INLINE_CUDA] = replace(
+    _dialects[Language.CUDA],
+    declarations=lambda signature: tuple(
+        filter(None, (signature.tensor_declaration, signature.c_declaration))
+    ),
+    mark=r"\bload_inline\s*\(",
+)
 
 
 def dialect(language: Language) -> Dialect:

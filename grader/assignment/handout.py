@@ -84,7 +84,7 @@ def _signature(assignment: Assignment) -> str:
                 (
                     language.phrase,
                     ", ".join(files),
-                    f"`{dialect(language).declaration(one.signature)}`",
+                    f"`{dialect(language).declarations(one.signature)[0]}`",
                 )
             )
     return _markdown(rows)

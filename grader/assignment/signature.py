@@ -266,6 +266,20 @@ class Signature:
         return f"def {self.entry}({', '.join(names)})"
 
     @property
+    def tensor_declaration(self) -> str:
+        """`void silu(torch::Tensor input, torch::Tensor output, int n)`; "" if there is none.
+
+        A kernel and a template take no tensors, and there are none in host memory.
+        """
+        if self.launch or self.variable or self.in_host_memory:
+            return ""
+        parameters = (
+            f"torch::Tensor {one.name}" if one.is_array else self.c_parameter(one)
+            for one in self.arguments
+        )
+        return f"void {self.entry}({', '.join(parameters)})"
+
+    @property
     def header_name(self) -> str:
         """`silu.h`."""
         return f"{self.entry}.h"

@@ -36,15 +36,6 @@ _FUNCTIONS = {
 }  # fmt: skip
 
 
-def tensor_declaration(signature: Signature) -> str:
-    """`void silu(torch::Tensor input, torch::Tensor output, int n)`."""
-    parameters = (
-        f"torch::Tensor {one.name}" if one.is_array else signature.c_parameter(one)
-        for one in signature.arguments
-    )
-    return f"void {signature.entry}({', '.join(parameters)})"
-
-
 def cuda_file(
     signature: Signature, source: SourceFile, text: str, first_line: int
 ) -> SourceFile | Rejected:
@@ -77,7 +68,7 @@ def _wrong_entry(
     signature: Signature, file: str, line: int, found: re.Match[str]
 ) -> Rejected | None:
     """Return why the host function cannot be called, None if it can."""
-    entry, expected = signature.entry, f"expected: {tensor_declaration(signature)}"
+    entry, expected = signature.entry, f"expected: {signature.tensor_declaration}"
     at = f"{file}:{line}"
     if signature.launch or signature.variable:
         what = "a kernel" if signature.launch else "a template"

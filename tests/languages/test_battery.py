@@ -31,8 +31,9 @@ BATTERY = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def shared_server() -> Iterator[None]:
+    """One Python server for all gradings on the CPU, and no nvcc."""
     with one_server():
         yield
 
@@ -46,6 +47,7 @@ def submission(folder: Path, language: Language, source: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("shared_server")
 @pytest.mark.parametrize(
     ("language", "name"),
     slow_unless(
@@ -60,13 +62,33 @@ def test_a_language_passes_the_battery(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    source, verdict, phrase = BATTERY[name]
     checked_silu(tmp_path)
-    bench = Bench(tmp_path, capsys)
     monkeypatch.chdir(tmp_path)
-    graded = bench.grade(submission(tmp_path / "submission", language, source), kernels=("silu",))
+    assert_passed(Bench(tmp_path, capsys), language, name, device="cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name in BATTERY if name != "endless"])
+@pytest.mark.parametrize("language", FILES)
+def test_a_language_passes_the_battery_on_a_gpu(
+    language: Language,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    checked_silu(tmp_path, on_gpu=True)
+    monkeypatch.chdir(tmp_path)
+    assert_passed(Bench(tmp_path, capsys), language, name, device="cuda")
+
+
+def assert_passed(bench: Bench, language: Language, name: str, *, device: str) -> None:
+    """Grade a file of the battery; the messages are compared on a CPU only."""
+    source, verdict, phrase = BATTERY[name]
+    folder = submission(bench.root / "submission", language, source)
+    graded = bench.grade(folder, kernels=("silu",), device=device)
     (kernel,) = graded.report["kernels"]
     assert (kernel["language"], kernel["verdict"]) == (language, verdict)
-    failed = [check["message"] for check in kernel["checks"] if check["verdict"] == verdict]
-    assert any(phrase in message for message in failed), failed
     assert (kernel["score"] == 100.0) == (verdict == "accepted")
+    failed = [check["message"] for check in kernel["checks"] if check["verdict"] == verdict]
+    assert device == "cuda" or any(phrase in message for message in failed), failed

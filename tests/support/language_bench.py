@@ -24,9 +24,9 @@ module = load_inline(name="silu", cpp_sources="", cuda_sources=CUDA, functions=[
 '''
 
 
-def checked_silu(root: Path) -> Path:
+def checked_silu(root: Path, *, on_gpu: bool = False) -> Path:
     """Make the assignment in `root`; return its folder."""
-    folder = small_silu(root)
+    folder = small_silu(root, on_gpu=on_gpu)
     spec = folder / "assignment.toml"
     text = spec.read_text(encoding="utf-8")
     files = ", ".join(f'{language} = "{file}"' for language, file in FILES.items())

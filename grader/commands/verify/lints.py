@@ -20,7 +20,7 @@ from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
 from grader.assignment.reader import read_course
 from grader.assignment.tolerance import Tolerance
 from grader.commands.verify.row import Row, State
-from grader.commands.verify.samples import patched_samples, patches_of, samples_of
+from grader.commands.verify.samples import in_language, patched_samples, patches_of, samples_of
 from grader.gpu.models import MODELS, common, is_model
 from grader.report.verdict import Verdict
 from grader.timing.proposal import figure_words, margin, tier_words
@@ -178,6 +178,7 @@ def samples(assignment: Assignment, reference: Path) -> Findings:
     for patch in patches_of(reference):
         with contextlib.suppress(ValueError):  # the patch's own row says why
             found += patched_samples(patch, reference)
+    found = [in_language(sample, assignment) for sample in found]
     for language in assignment.languages:
         verdicts = Counter(s.verdict for s in found if s.language == language)
         count = sum(verdicts.values())

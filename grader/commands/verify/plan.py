@@ -28,6 +28,7 @@ from grader.commands.verify.row import Row, proof
 from grader.commands.verify.samples import (
     Expectation,
     Sample,
+    in_language,
     patched_samples,
     patches_of,
     samples_of,
@@ -255,7 +256,8 @@ def _planned_sample(assignment: Assignment, sample: Sample, options: Options) ->
     subject = f"sample {sample.title}"
     try:
         _check_place(sample, assignment)
-        language = _language_of(sample, assignment)
+        sample = in_language(sample, assignment)
+        language = Language(sample.language)
         expectation = _expectation(sample)
         kernel = _kernel_of(sample, assignment, expectation.kernel)
         if not options.wants(kernel.name, language):
@@ -289,17 +291,6 @@ def _kernel_of(sample: Sample, assignment: Assignment, name: str | None) -> Kern
             f"its first line: kernel={name} has no {sample.file}{choices(name, kernels)}"
         )
     return kernels[name or next(iter(kernels))]
-
-
-def _language_of(sample: Sample, assignment: Assignment) -> Language:
-    """Return the language of the sample's file in the spec; endings of names may be shared."""
-    found = [
-        language
-        for kernel in assignment.parts
-        for language in kernel.files
-        if sample.file in kernel.paths_in(language)
-    ]
-    return found[0] if found else Language(sample.language)
 
 
 def _check_place(sample: Sample, assignment: Assignment) -> None:

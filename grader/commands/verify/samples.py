@@ -37,10 +37,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from grader.assignment.model import Assignment
 from grader.commands.verify.patches import expectation_line, patched_files
 from grader.report.evidence import FindingKind, Severity
 from grader.vocabulary import CheckName, Device, Language
@@ -180,6 +181,17 @@ def samples_of(reference: Path) -> Iterator[Sample]:
                 folder=folder,
                 file=path.relative_to(folder).as_posix(),
             )
+
+
+def in_language(sample: Sample, assignment: Assignment) -> Sample:
+    """Return the sample with its file's language in the spec: two may have one ending."""
+    spoken = (
+        language
+        for kernel in assignment.parts
+        for language in kernel.files
+        if sample.file in kernel.paths_in(language)
+    )
+    return replace(sample, language=next(spoken, sample.language))
 
 
 def _language(path: Path) -> str:
