@@ -250,7 +250,9 @@ def _language(kernel: Kernel, wanted: Language | None, cell: str) -> Language:
     """
     if wanted is None and len(kernel.files) == 1:
         return next(iter(kernel.files))
-    marks = {one: dialect(one).mark for one in Language}
+    # One without a row of its own has that of its base.
+    own = [one for one in Language if one.base is one or dialect(one) is not dialect(one.base)]
+    marks = {one: dialect(one).mark for one in own}
     found = [one for one, mark in marks.items() if mark and re.search(mark, cell, re.MULTILINE)]
     found = [one for one in found if one.base is not one] or found
     if wanted is None and len(found) != 1:

@@ -55,8 +55,6 @@ class Language(str, metaclass=_Registered):
     TRITON: ClassVar[Language]
     INLINE_CUDA: ClassVar[Language]
 
-    SHIPPED: ClassVar[tuple[Language, ...]]
-
     _known: ClassVar[dict[str, Language]] = {}
 
     def __new__(cls, word: str) -> Language:  # noqa: D102 # the class says it
@@ -102,6 +100,12 @@ class Language(str, metaclass=_Registered):
         return cls._known.setdefault(word, one)
 
     @classmethod
+    def endings(cls) -> dict[str, str]:
+        """Return what begins a comment by the ending of a file's name, of all languages."""
+        known = cls._known.values()
+        return {end: one.comment for one in known for end in (one.suffix, *one.headers)}
+
+    @classmethod
     def remove(cls, language: Language) -> None:
         """Forget a language that `add` made known."""
         del cls._known[language]
@@ -133,7 +137,6 @@ Language.INLINE_CUDA = Language.add(
     comment="#",
     base=Language.CUDA,
 )
-Language.SHIPPED = tuple(Language)
 
 
 class Device(_Word):

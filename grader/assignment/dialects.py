@@ -126,6 +126,12 @@ def dialect(language: Language) -> Dialect:
     return _dialects.get(language) or _dialects[language.base]
 
 
+def may_include(file: str) -> bool:
+    """True if a file with this ending may include the generated header."""
+    own = (one for one in Language if one.base is one and file.endswith(one.suffix))
+    return any(dialect(one).includes for one in own)
+
+
 def register(language: Language, row: Dialect) -> None:
     """Add the row of a language that `Language.add` made known."""
     _dialects[language] = row

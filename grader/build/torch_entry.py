@@ -43,25 +43,23 @@ def cuda_file(
     code = without_comments(text)
     pattern = _DEFINITION.format(entry=re.escape(signature.entry))
     found = re.search(pattern, code)
-    padded = "\n" * (first_line - 1) + _INCLUDE.sub("", text)
+    blank, lines = "\n" * (first_line - 1), _INCLUDE.sub("", text).split("\n")
     if found is None or "Tensor" not in found["returns"] + found["parameters"]:
-        return replace(source, text=padded)
-    line = first_line + code.count("\n", 0, found.start("parameters"))
-    if rejected := _wrong_entry(signature, source.path, line, found):
+        return replace(source, text=blank + "\n".join(lines))
+    at = code.count("\n", 0, found.start("parameters"))
+    if rejected := _wrong_entry(signature, source.path, first_line + at, found):
         return rejected
     own = _OWN_NAME.format(entry=signature.entry)
+    lines[at] = re.sub(rf"\b{re.escape(signature.entry)}(?=\s*\()", own, lines[at], count=1)
     header = SourceFile(
         path=str(PurePosixPath(source.path).with_name(HEADER)),
-        text=f"{_header()}\n{signature.c_includes}#define {signature.entry} {own}\n",
+        text=f"{_header()}\n{signature.c_includes}",
     )
     arguments = ", ".join(_argument(signature, one) for one in signature.arguments)
-    # The file's first line imports `load_inline`, so that it is blank here.
-    return replace(
-        source,
-        text=f'#include "{HEADER}"{padded}\n\n#undef {signature.entry}\n'
-        f'extern "C" {signature.c_declaration}\n{{\n    {own}({arguments});\n}}\n',
-        headers=(*source.headers, header),
-    )
+    # The file's first line imports `load_inline`, as a rule, so that it is blank here.
+    include, body = f'#include "{HEADER}"' + (blank or "\n"), "\n".join(lines)
+    entry = f'extern "C" {signature.c_declaration}\n{{\n    {own}({arguments});\n}}\n'
+    return replace(source, text=f"{include}{body}\n\n{entry}", headers=(*source.headers, header))
 
 
 def _wrong_entry(

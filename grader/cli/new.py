@@ -101,7 +101,9 @@ def _ask(
             for word in languages:
                 if word not in _WORDS:
                     meant = did_you_mean(word, _WORDS)
-                    raise UsageError(f"`{word}` is no language{meant}", tip="known: cuda, triton")
+                    raise UsageError(
+                        f"`{word}` is no language{meant}", tip=f"known: {', '.join(_WORDS)}"
+                    )
         click.echo(
             "Arguments in order, one per line; an empty line ends the list:\n"
             "  input:float32[rows, cols]:in   output:float32[rows]:out   rows:int32"

@@ -81,7 +81,8 @@ def test_lines_stay_where_they_are(silu: Assignment, name: str) -> None:
     text = file_of(call=CALLS[name])
     found = translated(silu, text)
     assert isinstance(found, SourceFile), found
-    lines, of_file = found.text.splitlines(), text.splitlines()
+    lines = found.text.replace("silu_of_tensors", "silu").splitlines()
+    of_file = text.splitlines()
     for number in range(3, 3 + SOURCE.count("\n") - 1):
         assert lines[number - 1] == of_file[number - 1] != ""
 

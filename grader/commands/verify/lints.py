@@ -33,7 +33,6 @@ _LARGEST_FRACTION = 0.05  # one lane of a warp is 1/32, one row of a tile of 16 
 _LEAST_DRAWS = 8  # a range of fewer sizes can be guessed
 LEAST_BASELINE_US = 100.0  # launch overhead dominates shorter calls
 FILL_IN = "FILL IN"  # the mark of `grade new` for the instructor
-_STUBS = {".cu", ".cuh", ".py", ".h"}
 
 Findings = Iterator[tuple[State, str]]
 Lint = Callable[[Assignment, Path], Findings]
@@ -329,7 +328,7 @@ def stray_stubs(assignment: Assignment, reference: Path) -> Findings:
     names = {*assignment.paths, *assignment.given, PROGRAM_FILE, *assignment.header_texts}
     for path in sorted(template.rglob("*")):
         name = path.relative_to(template).as_posix()
-        if path.suffix in _STUBS and path.is_file() and name not in names:
+        if path.suffix in Language.endings() and path.is_file() and name not in names:
             yield State.WARNING, f"{path} belongs to no kernel: delete it"
 
 

@@ -41,14 +41,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from grader.assignment.model import Assignment
+from grader.assignment.model import PROGRAM_LANGUAGE, Assignment
 from grader.commands.verify.patches import expectation_line, patched_files
 from grader.report.evidence import FindingKind, Severity
 from grader.vocabulary import CheckName, Device, Language
 
 SAMPLES = "samples"
 PROGRAM = "main.cu"
-_HEADERS = (".cuh", ".h")
 
 KINDS = frozenset(get_args(FindingKind))
 SEVERITIES = frozenset({*get_args(Severity), "blind"})
@@ -137,7 +136,7 @@ class Sample:
     @property
     def has_program(self) -> bool:
         """True if the student's own program is submitted too; it may have the fault."""
-        alone = self.patch is not None or self.language != "cuda" or self.file == PROGRAM
+        alone = self.patch is not None or self.language != PROGRAM_LANGUAGE or self.file == PROGRAM
         return not alone and (self.folder / PROGRAM).is_file()
 
     @property
@@ -228,8 +227,13 @@ def stray_files(reference: Path) -> Iterator[Path]:
     samples = list(samples_of(reference))
     known = {*patches_of(reference), *(sample.path for sample in samples)}
     known |= {sample.folder / PROGRAM for sample in samples if sample.has_program}
-    beside = {sample.path.parent for sample in samples if sample.language == "cuda"}
-    known |= {path for folder in beside for path in folder.iterdir() if path.suffix in _HEADERS}
+    beside = {sample.path.parent for sample in samples if sample.language == PROGRAM_LANGUAGE}
+    known |= {
+        path
+        for folder in beside
+        for path in folder.iterdir()
+        if path.suffix in PROGRAM_LANGUAGE.headers
+    }
     for path in sorted((reference / SAMPLES).rglob("*")):
         if path.is_file() and path not in known and path.suffix != ".pyc":
             yield path
