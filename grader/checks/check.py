@@ -115,9 +115,9 @@ class KernelFile:
 class CheckContext(Protocol):
     """The grading as a check sees it: one kernel file and everything needed to check it.
 
-    `support` is how the file's language is built, run, watched and counted.
-    `gpu` is None where the CPU grades, `cores` the number of cores of the whole grading, and
-    `public_seed` the seed of visible cases. The student's program may run with one of `kernels`,
+    `support` is how the file's language is built, run, watched and counted. `gpu` is None where the
+    CPU grades, `cores` the number of cores of the whole grading, and `public_seed` the seed of
+    visible cases. The student's program may run with one of `kernels`,
     which are in CUDA C++, in order. `budget` is the time of the whole submission.
     """
 
@@ -236,13 +236,13 @@ class BuildRequest:
 
 
 class LanguageSupport(ABC):
-    """One language. A subclass defines `language`, `runtime`, `build`, and what it can check.
+    """One language. A subclass defines `language` and `build`, and what else it can do.
 
-    `tool_on_cpu` is the name of the tool that watches without a GPU.
-    With `checked_ahead` a checked build is started together with the others where a check will ask
-    for it. With `sees_hangs` the memory check says why a call never ends. With `host_is_native` the
-    host code of a right kernel is searched for work that kernels must do. The rules of a file that
-    a Python process imports are checked only where its cases are right, as it runs again for them.
+    `tool_on_cpu` is the name of the tool that watches without a GPU. With `checked_ahead` the build
+    with checked accesses starts together with the other builds, and on a GPU so do workers under
+    compute-sanitizer, where a check will ask for them. With `sees_hangs` the memory check says why
+    a call never ends. With `host_is_native` the host code of a right kernel is searched for work
+    that kernels must do.
     """
 
     language: ClassVar[Language]

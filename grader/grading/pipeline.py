@@ -108,8 +108,8 @@ def grade(
                 shown[step.number] = step.file.state.copy()
                 news.set()
 
-        # Triton's files first: they need no compiler, and compile while their cases run.
-        order = sorted(range(len(states)), key=lambda number: _is_linked(states[number]))
+        # Imported files first: they need no compiler, and compile while their cases run.
+        order = sorted(range(len(states)), key=lambda n: not states[n].file.language.imported)
         steps = [
             _Step(number=number, file=FileContext(context, states[number], states), cost=cost)
             for cost in Cost
