@@ -28,6 +28,8 @@ def index_hint(found: Finding, text: str, language: Language) -> str:
         return ""
     if language.base is Language.TRITON:
         return _triton_hint(found, text)
+    if language.base is not Language.CUDA:
+        return ""
     kernel = cpp_code.kernels(text).get(found.kernel.partition("<")[0])
     if kernel is None or _OTHER_NUMBERS.search(text):
         return ""

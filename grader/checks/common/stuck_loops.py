@@ -58,7 +58,9 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     """
     if len(text) > _MOST_CHARACTERS:
         return None
-    found = list(loops(text) if language.base is Language.CUDA else _python(text))
+    readers = {"cpp": loops, "python": _python}
+    reader = readers.get(language.base.syntax)
+    found = list(reader(text)) if reader is not None else []
     around = [loop for loop in found if line is not None and loop.first <= line <= loop.last]
     for loop in sorted(around, key=lambda one: one.last - one.first):
         if why := _why(loop, language) or _waits(loop, text):
