@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -288,7 +288,10 @@ class LanguageSupport(ABC):
 
     def count(self, context: CheckContext) -> CheckOutcome[CountersEvidence]:
         """Count the accesses of one call."""
-        return CheckOutcome(diagnosis=self._unable("counts memory accesses"))
+        outcome = CheckOutcome[CountersEvidence](diagnosis=self._unable("counts memory accesses"))
+        if context.file.kernel.counters is not None:
+            return outcome
+        return replace(outcome, diagnosis=replace(outcome.diagnosis, verdict=Verdict.SKIPPED))
 
     def _unable(self, what: str) -> Diagnosis:
         return Diagnosis(Verdict.NOT_MEASURED, f"no tool {what} in {self.language.phrase}")

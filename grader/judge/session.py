@@ -176,6 +176,8 @@ class Session:
         """Return the command of a worker that is not forked from the server."""
         file, device = str(self._copy), built.device.value
         program = programs.worker(built.language.worker)
+        if program.parent != programs.START.parent:  # of a registered language: it may read this
+            program = Path(shutil.copy(program, self._folder))
         if self._imports:
             worker = [sys.executable, "-I", str(program), file, built.entry, device]
             return [*worker, programs.LAUNCHED] if built.launched else worker

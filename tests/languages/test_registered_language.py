@@ -11,9 +11,11 @@ import pytest
 from click.testing import CliRunner
 from grading_bench import small_silu
 
+from grader.assignment.dialects import Dialect
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
-from grader.build.artifact import Rejected, reject_source
+from grader.build.artifact import Built, Rejected, reject_source
+from grader.checks.check import BuildRequest, LanguageSupport
 from grader.cli.main import cli
 from grader.errors import SpecError
 from grader.formats.output_format import terminal_text
@@ -23,6 +25,7 @@ from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.languages import registry
 from grader.languages.cuda_cpp import TranslatedToCuda
+from grader.report.evidence import BuildEvidence
 from grader.report.model import KernelResult, Report, to_json
 from grader.report.reader import from_json
 from grader.report.verdict import Verdict
@@ -65,6 +68,39 @@ def toy() -> Iterator[Language]:
 
     support = Formula()
     registry.register(support)
+    yield support.language
+    registry.unregister(support)
+
+
+@pytest.fixture
+def own_worker() -> Iterator[Language]:
+    """The same language without a base: a worker of its own evaluates the formula."""
+
+    class Formula(LanguageSupport):
+        language = Language.add(
+            "formula",
+            phrase="Formulas",
+            suffix=".formula",
+            syntax="text",
+            comment=";",
+            worker=str(Path(__file__).with_name("formula_worker.py")),
+        )
+
+        def build(self, request: BuildRequest) -> Built | Rejected:
+            path = request.scratch / request.source.path
+            path.parent.mkdir(parents=True)
+            path.write_text(request.source.text, encoding="utf-8")
+            return Built(
+                language=self.language,
+                device=request.device,
+                path=path,
+                file=request.source.path,
+                entry=request.assignment.signature.entry,
+                evidence=BuildEvidence(tool="none", cached=False),
+            )
+
+    support = Formula()
+    registry.register(support, Dialect(declarations=lambda signature: ("a formula in x",)))
     yield support.language
     registry.unregister(support)
 
@@ -134,6 +170,31 @@ def test_a_wrong_file_loses_its_points(
     assert (report.verdict, kernel.score) == (verdict, 0.0)
     failed = [check for check in kernel.checks if check.verdict is verdict]
     assert any(phrase in check.message for check in failed), [check.message for check in failed]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "points", "pending", "phrase"),
+    [
+        ("x / (1 + exp(-x))", Verdict.ACCEPTED, 60.0, 40.0, "3 of 3"),
+        ("x", Verdict.WRONG_ANSWER, 0.0, 0.0, "`input`"),
+        ("x / 0", Verdict.RUNTIME_ERROR, 0.0, 0.0, "ZeroDivisionError: "),
+        ("[0] * 10 ** 12", Verdict.RUNTIME_ERROR, 0.0, 0.0, "MemoryError"),
+    ],
+)
+@pytest.mark.usefixtures("own_worker")
+def test_a_language_may_have_a_worker_of_its_own(
+    spec: Path, text: str, verdict: Verdict, points: float, pending: float, phrase: str
+) -> None:
+    report, kernel = graded(spec, text)
+    assert (report.verdict, kernel.score, kernel.pending) == (verdict, points, pending)
+    named = [check.message for check in kernel.checks if check.verdict is verdict]
+    assert any(phrase in message for message in named), named
+    if verdict is Verdict.ACCEPTED:
+        unable = [check for check in kernel.checks if check.verdict is Verdict.NOT_MEASURED]
+        assert {check.message for check in unable} == {
+            "no tool watches memory accesses in Formulas",
+            "no tool counts memory accesses in Formulas",
+        }
 
 
 @pytest.mark.usefixtures("toy")

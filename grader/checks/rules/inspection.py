@@ -57,8 +57,10 @@ def check_rules(
         evidence = RulesEvidence(broken=(broken,), flags=tuple(flags))
     elif setup.built.language.imported:
         evidence = _without_launches(setup, cases, data, flags)
-    else:
+    elif setup.built.path.suffix == ".so":
         evidence = _linked(setup, flags, host_work, allowed)
+    else:
+        evidence = RulesEvidence(broken=(), flags=tuple(flags))
     if evidence.broken:
         first = evidence.broken[0]
         named = f" ({', '.join(first.names)})" if first.names else ""
