@@ -178,7 +178,7 @@ class _Profile:
         gpu = self.file.gpu
         architecture = gpu.compute_capability if gpu else course_target().version
         name = "sm_{}{}".format(*architecture)
-        kernels = resources(self.file.assignment, self.file.file.source, nvcc, architecture)
+        kernels = resources(self.file.assignment, self.file.built, nvcc, architecture)
         if not kernels:
             self._write(f"registers: nvcc finds no kernel in the file for {name}")
         for used in kernels:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from grader.assignment.generated import REFERENCES, TEMPLATES
@@ -203,12 +204,15 @@ def _trivial(
 
 
 def _contraction(assignment: Assignment, reference: Path, options: Options) -> Iterator[Task]:
-    """Yield a task for each solved CUDA C++ file with an output of floats that must be exact."""
-    language = Language.CUDA
+    """Yield a task for each solved file with an output of floats that must be exact.
+
+    Only files that become CUDA C++ can be compiled with contraction.
+    """
     if options.device is not Device.CPU or not contracts():
         return
-    for kernel in assignment.kernels:
-        if not _exact_floats(assignment.of(kernel), language):
+    for kernel, language in product(assignment.kernels, Language):
+        contracted = language.base is Language.CUDA
+        if not contracted or not _exact_floats(assignment.of(kernel), language):
             continue
         file = kernel.files.get(language)
         if file and options.wants(kernel.name, language) and (reference / file).is_file():
