@@ -11,6 +11,7 @@ import re
 
 from grader.assignment.signature import Signature
 from grader.build.trampoline import SIGNATURE_MARK
+from grader.text.cpp_comments import without_comments
 from grader.text.did_you_mean import did_you_mean
 
 # g++: mark<void (*)(float*)>  ·  nvcc: mark<R (*)(P...)> [with R=void, P=<float *>]
@@ -20,11 +21,7 @@ _FOUND = (
     ),
     re.compile(r"\[with R ?= ?(?P<returns>[^,;]+), P ?= ?<(?P<parameters>.*)>\]"),
 )
-# These run in the judge on hostile text: every repetition is bounded, also for a comment or string
-# that is never closed, so that the running time stays linear.
-_COMMENT = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,8}'", re.S
-)
+# These run in the judge on hostile text: every repetition is bounded, so that the time is linear.
 _DEFINITION = re.compile(
     r"\b([A-Za-z_]\w*)\s*\([^;{}()]{0,2000}(?:\([^()]{0,200}\)[^;{}()]{0,200}){0,20}\)\s{0,200}\{"
 )
@@ -118,11 +115,6 @@ def entry_problem(
 
 def _expected(signature: Signature) -> str:
     return f"expected: {signature.c_declaration}"
-
-
-def without_comments(text: str) -> str:
-    """Return the code without comments and strings, with the same line numbers."""
-    return _COMMENT.sub(lambda match: " " + "\n" * match[0].count("\n"), text)
 
 
 def _definitions(code: str, name: str) -> list[int]:

@@ -15,8 +15,8 @@ from pathlib import PurePosixPath
 
 from grader.assignment.signature import Argument, Signature
 from grader.build.artifact import Rejected, reject_source
-from grader.build.entry_mismatch import without_comments
 from grader.submission.reader import SourceFile
+from grader.text.cpp_comments import without_comments
 from grader.vocabulary import Memory
 
 HEADER = "inline_torch.h"

@@ -168,7 +168,7 @@ def sampled_place(outcome: Outcome, built: Built) -> str:
         place = f"{built.file}:{own['line']}" if own else ""
     why = ""
     in_entry_file = not place or place.startswith(f"{built.file}:")
-    if in_entry_file and (stuck := stuck_loop(built.text, built.language, _line_of(place))):
+    if in_entry_file and (stuck := stuck_loop(built.text, built.language.base, _line_of(place))):
         place, why = f"{built.file}:{stuck.line}", f": {stuck.why}"
     if kernel:
         return f"; it was in the kernel {kernel}" + (f" ({place})" if place else "") + why

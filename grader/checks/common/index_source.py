@@ -26,10 +26,8 @@ def index_hint(found: Finding, text: str, language: Language) -> str:
     """Return what the source shows about the index of a finding, "" if nothing."""
     if found.line is None or found.kernel is None or len(text) > cpp_code.MOST_CHARACTERS:
         return ""
-    if language.base is Language.TRITON:
+    if language is Language.TRITON:
         return _triton_hint(found, text)
-    if language.base is not Language.CUDA:
-        return ""
     kernel = cpp_code.kernels(text).get(found.kernel.partition("<")[0])
     if kernel is None or _OTHER_NUMBERS.search(text):
         return ""

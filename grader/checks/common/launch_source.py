@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
@@ -45,7 +45,11 @@ def launch_hint(
     if len(text) > cpp_code.MOST_CHARACTERS:
         return ""
     name = (kernel or "").partition("<")[0]
-    calls = [call for call in _calls(text, language) if not name or call.kernel == name]
+    calls = [
+        call
+        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
+        if not name or call.kernel == name
+    ]
     return next((words for call in calls if (words := _exchanged(call, signature))), "") or next(
         (words for call in calls if (words := _missing_axis(call, language))), ""
     )
@@ -56,15 +60,12 @@ def grid_text(text: str, language: Language, kernel: str) -> str:
     if len(text) > cpp_code.MOST_CHARACTERS:
         return ""
     name = kernel.partition("<")[0]
-    found = [call for call in _calls(text, language) if call.kernel == name and call.shown[0]]
+    found = [
+        call
+        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
+        if call.kernel == name and call.shown[0]
+    ]
     return f" (line {found[0].line}: `{found[0].shown[0]}`)" if len(found) == 1 else ""
-
-
-def _calls(text: str, language: Language) -> Iterable[_Call]:
-    """Return the launches of a text; none in a language that nothing here can read."""
-    readers = {Language.CUDA: _cuda, Language.TRITON: _triton}
-    reader = readers.get(language.base)
-    return reader(text) if reader is not None else ()
 
 
 def _exchanged(call: _Call, signature: Signature) -> str:
@@ -121,7 +122,7 @@ def _passes(line: int, kernel: str, moved: Sequence[tuple[str, str]]) -> str:
 
 def _missing_axis(call: _Call, language: Language) -> str:
     """Recognise a kernel that reads an axis which its launch does not have."""
-    triton = language.base is Language.TRITON
+    triton = language is Language.TRITON
     names = ("program_id({})", "") if triton else ("blockIdx.{}", "threadIdx.{}")
     for what, axes, used, shown, name in zip(
         ("grid", "block"), call.axes, call.used, call.shown, names, strict=True

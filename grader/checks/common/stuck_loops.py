@@ -58,9 +58,7 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     """
     if len(text) > _MOST_CHARACTERS:
         return None
-    readers = {"cpp": loops, "python": _python}
-    reader = readers.get(language.base.syntax)
-    found = list(reader(text)) if reader is not None else []
+    found = list(loops(text) if language is Language.CUDA else _python(text))
     around = [loop for loop in found if line is not None and loop.first <= line <= loop.last]
     for loop in sorted(around, key=lambda one: one.last - one.first):
         if why := _why(loop, language) or _waits(loop, text):
@@ -76,7 +74,7 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
 def _why(loop: Loop, language: Language) -> str | None:
     if re.search(r"[*\[]|\w\s*\(", loop.condition) or _LEAVES.search(loop.body):
         return None
-    if language.base is Language.TRITON and re.search(r"\b(?:yield|raise)\b", loop.body):
+    if language is Language.TRITON and re.search(r"\b(?:yield|raise)\b", loop.body):
         return None
     names = [name for name in dict.fromkeys(_NAME.findall(loop.condition)) if name not in _WORDS]
     shown = " ".join(loop.condition.split())
@@ -95,7 +93,7 @@ def _why(loop: Loop, language: Language) -> str | None:
         return over
     if same := _same_again(loop, name, shown):
         return same
-    if language.base is Language.TRITON:
+    if language is Language.TRITON:
         return None
     return _zero_step(loop, name, shown) or _only_inside(loop, name, shown)
 

@@ -259,7 +259,7 @@ class CaseJudge:
     def _launch_hint(self) -> str:
         """Return what the source shows to be wrong about a launch, "" if nothing."""
         built = self._setup.built
-        return launch_hint(built.text, built.language, self._setup.assignment.signature)
+        return launch_hint(built.text, built.language.base, self._setup.assignment.signature)
 
     def _launched_words(self, unwritten: torch.Tensor, output: str) -> str:
         """Return what the first call launched, as evidence for elements that were not written."""
@@ -290,7 +290,7 @@ class CaseJudge:
         programs = built.language.imported and launched.endswith(("program", "programs"))
         if launched.endswith("too few for one each") or programs:
             kernel = str(self._launched[-1].get("kernel"))
-            launched += grid_text(built.text, built.language, kernel)
+            launched += grid_text(built.text, built.language.base, kernel)
         return f"; {launched}"
 
     def _call_once(

@@ -14,7 +14,7 @@ from typing import Any
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
-from grader.build.artifact import Built, Rejected
+from grader.build.artifact import Rejected
 from grader.build.compile_gate import CompiledLaunch, compile_launches, compiled_launches
 from grader.build.nvcc import nvcc_compiler
 from grader.build.ptxas import Resources, parse
@@ -23,22 +23,20 @@ from grader.checks.check import CheckContext
 from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
+from grader.submission.reader import SourceFile
 from grader.system.toolchain import Tool
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Language
 
 
 def resources(
-    assignment: Assignment, built: Built, nvcc: Tool, architecture: tuple[int, int]
+    assignment: Assignment, source: SourceFile, nvcc: Tool, architecture: tuple[int, int]
 ) -> tuple[Resources, ...]:
-    """Compile a file that was built as CUDA C++; return the resources of its kernels.
-
-    Returns () if nvcc does not compile it.
-    """
-    signature, name = assignment.signature, Path(built.file).name
+    """Compile a CUDA C++ file; return the resources of its kernels, () if it does not compile."""
+    signature, name = assignment.signature, Path(source.path).name
     compiler = nvcc_compiler(nvcc, architecture)
     with scratch_folder("grade-profile-") as folder:
         (folder / "trampoline.cu").write_text(trampoline(signature, name), encoding="utf-8")
-        files = {**assignment.header_texts, **built.headers, name: built.text}
+        files = {**assignment.header_texts, **source.header_texts, name: source.text}
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
         command = compiler.command(Path("trampoline.cu"), Path(), Path("kernel.so"))
@@ -76,9 +74,7 @@ def triton_resources(
     from grader.checks.counters.count import counting_case
 
     rng = file.rng(CheckName.COUNTERS)
-    case = counting_case(
-        file.assignment, file.file.kernel, file.file.language, file.public_seed, rng
-    )
+    case = counting_case(file.assignment, file.file.kernel, Language.TRITON, file.public_seed, rng)
     launches: list[dict[str, Any]] = []
 
     def keep(record: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from grader.assignment.model import Assignment, Kernel
-from grader.build.artifact import Rejected
+from grader.build.artifact import Built, Rejected
 from grader.build.ptxas import Resources
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
@@ -34,7 +34,7 @@ from grader.grading.file_state import FileState
 from grader.grading.plan import Options, absence_reason, make_plan
 from grader.grading.progress import Progress, progress_on
 from grader.protocol.targets import TARGETS
-from grader.submission.reader import Submission
+from grader.submission.reader import SourceFile, Submission
 from grader.system import toolchain
 from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
@@ -178,7 +178,7 @@ class _Profile:
         gpu = self.file.gpu
         architecture = gpu.compute_capability if gpu else course_target().version
         name = "sm_{}{}".format(*architecture)
-        kernels = resources(self.file.assignment, self.file.built, nvcc, architecture)
+        kernels = resources(self.file.assignment, _as_built(self.file.built), nvcc, architecture)
         if not kernels:
             self._write(f"registers: nvcc finds no kernel in the file for {name}")
         for used in kernels:
@@ -251,6 +251,12 @@ class _Profile:
         self._write(f"hardware counters on {case.name}, by ncu {ncu.version}:")
         for metric, value in counted:
             self._write(f"{metric}: {value}", level=2)
+
+
+def _as_built(built: Built) -> SourceFile:
+    """Return the file as it was compiled, which may be a translation."""
+    headers = (SourceFile(path=name, text=text) for name, text in built.headers.items())
+    return SourceFile(path=built.file, text=built.text, headers=tuple(headers))
 
 
 def _used(subject: str, used: Resources, architecture: tuple[int, int], shared: str) -> str:
