@@ -26,6 +26,7 @@ _IGNORED = (
 _OF_FLAGS = ("extra_cflags", "extra_cuda_cflags")
 _FLAGS = re.compile(r"-O[0-3]|-{1,2}std=c\+\+(?:17|20)|-{1,2}(?:generate-)?line-?info|-g|-v")
 _SHOWN = 60  # characters of an expression
+_MOST_CHARACTERS = 100_000  # of a source; the answer has to fit into what a program may print
 _RAW = 'write the CUDA source as one string, r"""…""", at the top of the file'
 
 
@@ -71,6 +72,16 @@ def _extract(tree: ast.Module, entry: str) -> dict[str, Any]:
             literal.lineno,
             "the CUDA source has an escape such as \\n, which moves its lines",
             'write the string as r"""…""", in which \\n stays as it is',
+        )
+    if len(text) > _MOST_CHARACTERS:
+        raise _RefusedError(
+            literal.lineno,
+            f"the CUDA source has {len(text):,} characters, more than {_MOST_CHARACTERS:,}",
+            "hand in less",
+        )
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise _RefusedError(
+            literal.lineno, "the CUDA source has characters that no file can have", _RAW
         )
     return {"line": literal.lineno, "text": text}
 
@@ -145,7 +156,7 @@ def _check_option(name: str, value: ast.expr, literals: dict[str, ast.Constant])
     if name not in _OF_FLAGS:
         raise _RefusedError(
             value.lineno,
-            f"the option `{name}` is not taken: the grader builds every file alike",
+            f"the option `{name[:_SHOWN]}` is not taken: the grader builds every file alike",
             "remove it",
         )
     for flag in _strings(value, literals, name):

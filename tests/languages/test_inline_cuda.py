@@ -156,11 +156,19 @@ BAD = {
         file_of(KERNEL + "void silu(torch::Tensor input, int n) {}\n"),
         "`silu` has a wrong parameter list; found: void silu(torch::Tensor input, int n)",
     ),
+    "a source without an end": (
+        file_of("//" + "é" * 100_000),
+        "the CUDA source has 100,002 characters, more than 100,000",
+    ),
+    "half a character": (
+        file_of().replace('r"""', '"""// \\ud800'),
+        "the CUDA source has characters that no file can have",
+    ),
     "no Python": (f"{IMPORT}def f(:\n", "syntax error: "),
 }
 LINES = {
     "two modules": 14, "load": 2, "an escape": 2, "a returned tensor": 7, "other parameters": 7,
-    "a changed string": 14, "no Python": 2,
+    "a changed string": 14, "no Python": 2, "a source without an end": 2, "half a character": 2,
 }  # fmt: skip
 
 
