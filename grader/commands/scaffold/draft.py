@@ -199,6 +199,7 @@ def make_draft(
 ) -> Draft:
     """Return the draft. Raises UsageError if no assignment can have these arguments.
 
+    Languages without templates, which a course may have, are left out; without one it has all.
     `types`, such as T=float32,float16, is a type variable of the arguments. With `kernel`, students
     write the bare kernel, which the grader launches.
     """
@@ -220,7 +221,7 @@ def make_draft(
         raise UsageError(problem, tip=f"for example: {EXAMPLE}")
     if kernel:
         signature = replace(signature, launch=_launch(signature))
-    wanted = frozenset(map(Language, languages)) or frozenset(DRAFTED)
+    wanted = frozenset(map(Language, languages)) & frozenset(DRAFTED) or frozenset(DRAFTED)
     return Draft(
         name=name,
         title=title or name.replace("_", " ").capitalize(),
