@@ -113,7 +113,7 @@ def self_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
 
 def spread_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
     """One submission, many times."""
-    for language in Language:
+    for language in silu().languages:
         text = reference(language)
         found = [timed(gpu, language, text, seed=seed, assignment=silu()) for seed in range(times)]
         print_measurements(f"reference, {language.phrase}", found, console)

@@ -10,6 +10,7 @@ The packages, from the command line down. A module imports only from packages be
     pool           processes that grade many submissions, one after another
     formats        the report for each reader: terminal, Gradescope, PrairieLearn, GitHub, …
     grading        one submission: plan, build, run the checks, score, report
+    languages      how files of a language are built, run, watched and counted; their registry
     checks         what is checked: a folder for each check, their protocol and registry
     judge          the trusted side of a run: oracle, buffers, comparison, the session with a worker
     build          from a source file to something that a worker can run

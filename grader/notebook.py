@@ -28,6 +28,7 @@ from typing import Any, Protocol
 
 import click
 
+from grader.assignment.dialects import dialect
 from grader.assignment.model import PROGRAM_NAME, Assignment, Kernel
 from grader.cli import completion, options
 from grader.commands.local_process import run_local
@@ -41,10 +42,6 @@ MAGIC = "grade"
 _FRAME_PX = 640
 # Without it, a link to a place in the page would open the notebook in the frame.
 _BASE = '<base href="about:srcdoc">'
-_MARKS = {
-    Language.CUDA: r'^\s*#\s*include\s*[<"]|__global__|\bextern\s+"C"|<<<',
-    Language.TRITON: r"^\s*(import|from)\s+(triton|torch)\b|^\s*@triton\.|^def\s+\w+\s*\(",
-}
 
 
 class Publisher(Protocol):
@@ -253,7 +250,11 @@ def _language(kernel: Kernel, wanted: Language | None, cell: str) -> Language:
     """
     if wanted is None and len(kernel.files) == 1:
         return next(iter(kernel.files))
-    found = [one for one, mark in _MARKS.items() if re.search(mark, cell, re.MULTILINE)]
+    # One without a row of its own has that of its base.
+    own = [one for one in Language if one.base is one or dialect(one) is not dialect(one.base)]
+    marks = {one: dialect(one).mark for one in own}
+    found = [one for one, mark in marks.items() if mark and re.search(mark, cell, re.MULTILINE)]
+    found = [one for one in found if one.base is not one] or found
     if wanted is None and len(found) != 1:
         both, neither = "both CUDA C++ and", "neither CUDA C++ nor"
         raise UsageError(
@@ -268,7 +269,7 @@ def _language(kernel: Kernel, wanted: Language | None, cell: str) -> Language:
 
 def _definitions(entry: str, language: Language, cell: str) -> int:
     """Return how often the cell defines the entry; a cell that does not parse has one."""
-    if language is Language.CUDA:
+    if language.base is Language.CUDA:
         without_comments = re.sub(r"//[^\n]*|/\*.*?\*/", "", cell, flags=re.DOTALL)
         return len(re.findall(rf"\b{re.escape(entry)}\s*\([^;{{}}]*\)\s*\{{", without_comments))
     try:

@@ -95,7 +95,7 @@ class CaseTemplate:
     dtype: str = ""
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
-    languages: frozenset[Language] = frozenset(Language)
+    languages: frozenset[Language] = field(default_factory=lambda: frozenset(Language))
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from grader.assignment.cases import Range
+from grader.assignment.dialects import dialect
 from grader.assignment.problem import Problem, named
 from grader.assignment.signature import Signature
 from grader.assignment.toml_locations import KeyPath
@@ -27,7 +28,6 @@ CountName = Literal[
     "launches", "shared_bytes", "registers", "barriers", "atomics", "global_loads"
 ]  # fmt: skip
 COUNTS: tuple[CountName, ...] = get_args(CountName)
-_IN_CUDA_ONLY = ("shared_wavefronts", "barriers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +69,22 @@ class CounterBounds:
 
     def of(self, language: Language) -> Mapping[FigureName, float]:
         """Return the bounds of a language, of the figures that are measured in it."""
-        bounds = {**self.most, **self.special.get(language, {})}
+        bounds = {**self.most, **_own(self.special, language)}
         return {name: bounds[name] for name in FIGURES if name in bounds and _is_in(name, language)}
 
     def counts_of(self, language: Language) -> Mapping[CountName, CountBound]:
         """Return the bounds of the counts of a language."""
-        bounds = {**self.counts, **self.special_counts.get(language, {})}
+        bounds = {**self.counts, **_own(self.special_counts, language)}
         return {name: bounds[name] for name in COUNTS if name in bounds and _is_in(name, language)}
 
 
+def _own(special: Mapping[Language, Mapping[Any, Any]], language: Language) -> Mapping[Any, Any]:
+    """Return the bounds of a language alone, which replace those of its base."""
+    return {**special.get(language.base, {}), **special.get(language, {})}
+
+
 def _is_in(name: FigureName | CountName, language: Language) -> bool:
-    """In Triton the compiler lays shared memory out and sets barriers: neither is counted."""
-    return language is Language.CUDA or name not in _IN_CUDA_ONLY
+    return name not in dialect(language).uncounted
 
 
 def counter_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[Problem]:
@@ -92,13 +96,14 @@ def counter_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[
             language: bounds[language.value] for language in Language if language.value in bounds
         }
         for language in own:
-            if language.value not in kernel["files"]:
+            if not any(language in Language(word).tables for word in kernel["files"]):
                 yield Problem(
                     (*at, "counters", language.value),
                     f"is for {language.phrase}, but the kernel has no such file: remove it",
                 )
-        for name in _IN_CUDA_ONLY:
-            if name in bounds and "cuda" not in kernel["files"]:
+        used = [Language(word) for word in kernel["files"]]
+        for name in (*FIGURES, *COUNTS):
+            if name in bounds and not any(_is_in(name, language) for language in used):
                 yield Problem(
                     (*at, "counters", name),
                     "is counted in CUDA C++ only, but the kernel has no .cu file: remove it",

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from grader.assignment.calibration import calibrations
 from grader.assignment.catalogue import ASSIGNMENTS, assignment_root, find_assignments
+from grader.assignment.dialects import may_include
 from grader.assignment.handout import HANDOUT, with_tables
 from grader.assignment.model import PROGRAM_FILE, Assignment
 from grader.assignment.reader import read_assignment, read_text
@@ -102,7 +103,7 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
     stubs = dict(_stubs(assignment, repository))
     for path, text in stubs.items():
         yield template / path, text
-    if any(path.endswith(".cu") for path in stubs):
+    if any(map(may_include, stubs)):
         for name, text in assignment.header_texts.items():
             yield template / name, text
         for name in assignment.given:

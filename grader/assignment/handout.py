@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment.calibration import REFERENCE, BenchmarkFigure, Calibration
-from grader.assignment.model import Assignment, Kernel
+from grader.assignment.dialects import dialect
+from grader.assignment.model import Assignment, Kernel, own_tiers
 from grader.errors import SpecError
 from grader.gpu.models import common
 from grader.text.did_you_mean import did_you_mean
@@ -76,14 +77,16 @@ def _signature(assignment: Assignment) -> str:
     what = "kernel" if assignment.signature.launch else "function"
     rows = [("language", "file", what), ("---", "---", "---")]
     for one in assignment.of_entries:
-        declarations = {
-            Language.CUDA: one.signature.c_declaration,
-            Language.TRITON: one.signature.python_declaration,
-        }
         for language in one.languages:
             kernels = [kernel for kernel in one.kernels if language in kernel.files]
             files = [f"`{path}`" for kernel in kernels for path in kernel.paths_in(language)]
-            rows.append((language.phrase, ", ".join(files), f"`{declarations[language]}`"))
+            rows.append(
+                (
+                    language.phrase,
+                    ", ".join(files),
+                    f"`{dialect(language).declarations(one.signature)[0]}`",
+                )
+            )
     return _markdown(rows)
 
 
@@ -196,8 +199,12 @@ def _rows(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
     most, tiers = kernel.points[CheckName.PERFORMANCE], kernel.tiers
     groups: dict[tuple[tuple[str, tuple[Tier, ...]], ...], list[Language]] = {}
     for language in kernel.files:
-        special = [(gpu, t[language]) for gpu, t in tiers.on.items() if language in t]
-        key = ("", tiers.default.get(language, ())), *special
+        special = [
+            (gpu, own)
+            for gpu, group in tiers.on.items()
+            if (own := own_tiers(group, language)) is not None
+        ]
+        key = ("", own_tiers(tiers.default, language) or ()), *special
         groups.setdefault(key, []).append(language)
     for asked, languages in groups.items():
         spoken = ", ".join(language.phrase for language in languages)

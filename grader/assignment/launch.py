@@ -98,9 +98,12 @@ def _parse_problem(extent: str | int, at: KeyPath) -> Iterator[Problem]:
 
 
 def limit_problems(
-    launch: Launch, sizes: Mapping[str, int | float], *, triton: bool, at: KeyPath
+    launch: Launch, sizes: Mapping[str, int | float], *, powers_of_two_in: str, at: KeyPath
 ) -> Iterator[Problem]:
-    """Yield why no GPU can make the launch for a case's sizes."""
+    """Yield why no GPU can make the launch for a case's sizes.
+
+    `powers_of_two_in` is a language that needs them in blocks, "" for none.
+    """
     given = ", ".join(f"{name} = {value}" for name, value in sizes.items())
     try:
         *numbers, shared = launch.numbers(sizes)
@@ -120,10 +123,10 @@ def limit_problems(
                 (*at, key),
                 f"with {given}: is {number} in {axis}, but CUDA takes 1 to {most}",
             )
-        elif triton and key == "block" and number & (number - 1):
+        elif powers_of_two_in and key == "block" and number & (number - 1):
             yield Problem(
                 (*at, key),
-                f"with {given}: is {number} in {axis}, but Triton needs a power of two",
+                f"with {given}: is {number} in {axis}, but {powers_of_two_in} needs a power of two",
             )
     threads = math.prod(numbers[3:])
     if threads > _MOST_THREADS:

@@ -21,6 +21,7 @@ from grader.vocabulary import CheckName, Device, Language, Visibility
 
 ORACLE_FILE = "oracle.py"
 PROGRAM_FILE = "main.cu"  # the student's own program around the kernel
+PROGRAM_LANGUAGE = Language.CUDA  # also of the kernels that it is linked with
 PROGRAM_NAME = "main"  # in the report and on the command line
 PROGRAM_TITLE = "Your own program"
 
@@ -84,7 +85,15 @@ class Tiers:
         """Return the tiers on a GPU, by its name and architecture; () if nothing is scored."""
         keys = most_specific(self.on, gpu, architecture)
         groups = [*(self.on[key] for key in keys), self.default]
-        return next((group[language] for group in groups if language in group), ())
+        found = (own_tiers(group, language) for group in groups)
+        return next((tiers for tiers in found if tiers is not None), ())
+
+
+def own_tiers(
+    group: Mapping[Language, tuple[Tier, ...]], language: Language
+) -> tuple[Tier, ...] | None:
+    """Return the tiers of a language, else those of its base; None if there are none."""
+    return group.get(language, group.get(language.base))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +110,7 @@ class Benchmark:
     dtype: str = ""
     bytes: Expression
     flops: Expression | None = None
-    languages: frozenset[Language] = frozenset(Language)
+    languages: frozenset[Language] = field(default_factory=lambda: frozenset(Language))
 
     def case(self, seed: int) -> Case:
         """Return the benchmark's case, for the oracle."""
@@ -272,7 +281,7 @@ class Assignment:
             seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
             # Draw before filtering, so that all devices get the same case.
             case = template.draw(derived_seed(seed, self.name, position))
-            if device in template.devices and language in template.languages:
+            if device in template.devices and language.is_in(template.languages):
                 twins = sum(one.name.split(" #")[0] == case.name for one in cases)
                 cases.append(replace(case, name=f"{case.name} #{twins + 1}") if twins else case)
         return tuple(cases)

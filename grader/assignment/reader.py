@@ -31,6 +31,7 @@ from grader.assignment.late import LateRule
 from grader.assignment.launch import Launch
 from grader.assignment.model import (
     PROGRAM_FILE,
+    PROGRAM_LANGUAGE,
     PROGRAM_NAME,
     PROGRAM_TITLE,
     Assignment,
@@ -296,7 +297,7 @@ def _program(data: Mapping[str, Any]) -> Kernel:
     return Kernel(
         name=PROGRAM_NAME,
         title=PROGRAM_TITLE,
-        files={Language.CUDA: PROGRAM_FILE},
+        files={PROGRAM_LANGUAGE: PROGRAM_FILE},
         points={CheckName.PROGRAM: float(data["points"])},
     )
 

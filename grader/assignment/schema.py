@@ -19,7 +19,7 @@ import jsonschema
 from grader.assignment.problem import Problem, choices, named
 from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Language
 
 # Tables of a spec that `course.toml` may have, too; its own keys are in the schema's `course`.
 SHARED_KEYS = ("format", "late", "limits")
@@ -60,7 +60,7 @@ def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         # Skip jsonschema: it would print the number, and Python refuses to print huge ones.
         yield from beyond
         return
-    for error in _validator(CheckName.all()).iter_errors(data):
+    for error in _validator(CheckName.all(), tuple(Language)).iter_errors(data):
         yield from _problems(error)
 
 
@@ -70,11 +70,11 @@ def course_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     if beyond:
         yield from beyond
         return
-    schema = _validator(CheckName.all()).schema
+    schema = _validator(CheckName.all(), tuple(Language)).schema
     own = {"type": "object", "additionalProperties": False, "$defs": schema["$defs"]}
     shared = {key: schema["properties"][key] for key in SHARED_KEYS}
     own["properties"] = {**shared, **schema["$defs"]["course"]["properties"]}
-    for error in _validator(CheckName.all()).evolve(schema=own).iter_errors(data):
+    for error in _validator(CheckName.all(), tuple(Language)).evolve(schema=own).iter_errors(data):
         yield from _problems(error)
 
 
@@ -90,18 +90,48 @@ def _beyond_64_bits(value: object, path: KeyPath) -> Iterator[KeyPath]:
 
 
 @functools.cache
-def _validator(checks: tuple[CheckName, ...]) -> Any:
+def _validator(checks: tuple[CheckName, ...], languages: tuple[Language, ...]) -> Any:
     schema = json.loads(
         resources.files("grader").joinpath("schemas/assignment.schema.json").read_text("utf-8")
     )
-    # Allow points for registered checks, too.
-    points = schema["properties"]["kernels"]["items"]["properties"]["points"]["properties"]
+    # Allow registered checks and languages, too.
+    kernel = schema["properties"]["kernels"]["items"]["properties"]
+    points = kernel["points"]["properties"]
     others = set(checks) - set(CheckName.SHIPPED)
     points |= dict.fromkeys(others, points["memory"])
+    for language in languages:
+        kernel["files"]["properties"].setdefault(language.value, _file_schema(language))
+        _allow(schema, language)
     base = jsonschema.Draft202012Validator
     types = base.TYPE_CHECKER.redefine_many({"integer": _is_whole, "number": _is_number})
     strict = jsonschema.validators.extend(base, {"pattern": _pattern}, type_checker=types)
     return strict(schema)
+
+
+def _allow(schema: Any, language: Language) -> None:
+    """Allow a registered language wherever the schema allows Triton and it is not named."""
+    for inner in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(inner, (dict, list)):
+            _allow(inner, language)
+    triton, word = Language.TRITON.value, language.value
+    if not isinstance(schema, dict):
+        return
+    if triton in (words := schema.get("enum", ())) and word not in words:
+        words.append(word)
+    if triton in (tables := schema.get("properties", {})):
+        tables.setdefault(word, tables.get(language.base.value, tables[triton]))
+
+
+def _file_schema(language: Language) -> dict[str, Any]:
+    """Return the schema of a file's path in a language that the schema does not name."""
+    ending = language.suffix
+    return {
+        "type": "string",
+        "maxLength": 100,
+        "pattern": rf"^([A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\{ending}$",
+        "$comment": f"a path of letters, digits and _ . / - that ends in {ending}, "
+        "without `..` or `//`",
+    }
 
 
 def _is_whole(_: Any, value: object) -> bool:

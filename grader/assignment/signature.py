@@ -199,7 +199,7 @@ class Signature:
     def element_type(self, argument: Argument, language: Language) -> ElementType:
         """Return the type of `argument` in `language`."""
         if argument.type in self.types:
-            return self.types[argument.type][language]
+            return self.types[argument.type][language.base]
         return ElementType.named(argument.type)
 
     def element_types(self, argument: Argument) -> list[ElementType]:
@@ -264,6 +264,20 @@ class Signature:
         if self.launch:
             names += [f"{name}: tl.constexpr" for name in self.launch.constexprs]
         return f"def {self.entry}({', '.join(names)})"
+
+    @property
+    def tensor_declaration(self) -> str:
+        """`void silu(torch::Tensor input, torch::Tensor output, int n)`; "" if there is none.
+
+        A kernel and a template take no tensors, and there are none in host memory.
+        """
+        if self.launch or self.variable or self.in_host_memory:
+            return ""
+        parameters = (
+            f"torch::Tensor {one.name}" if one.is_array else self.c_parameter(one)
+            for one in self.arguments
+        )
+        return f"void {self.entry}({', '.join(parameters)})"
 
     @property
     def header_name(self) -> str:

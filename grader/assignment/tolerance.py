@@ -22,7 +22,6 @@ from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
 BOUNDS = ("exact", "atol", "rtol", "max_wrong_fraction")
-_LANGUAGES = tuple(language.value for language in Language)
 
 Table = Mapping[str, Any]
 
@@ -69,19 +68,20 @@ def tolerances(tables: Sequence[Table], outputs: Sequence[str], dtype: str = "")
 
 def general_tolerance(table: Table, language: Language) -> Tolerance:
     """Return the tolerance of an output that has no table of its own."""
-    return _merged([table, table.get(language.value, {})])
+    return _merged(list(_of_language(table, language)))
 
 
 def _parts(table: Table, language: Language, dtype: str, output: str) -> Iterator[Table]:
     """Yield the tables that say something about an output, the general one first."""
+    yield from _of_language(table, language)
+    yield from _of_language(table.get(dtype, {}), language)
+    yield from _of_language(table.get(output, {}) if output not in Language else {}, language)
+
+
+def _of_language(table: Table, language: Language) -> Iterator[Table]:
+    """Yield a table, and what it says about a language."""
     yield table
-    yield table.get(language.value, {})
-    of_type = table.get(dtype, {})
-    yield of_type
-    yield of_type.get(language.value, {})
-    own = table.get(output, {}) if output not in _LANGUAGES else {}
-    yield own
-    yield own.get(language.value, {})
+    yield from (table.get(word, {}) for word in language.tables)
 
 
 def _merged(tables: Sequence[Table]) -> Tolerance:
@@ -109,7 +109,8 @@ def tolerance_problems(
     yield from _table_problems(table, ("tolerance",), outputs)
     for language in sorted(languages):
         by_type = bool(dtypes) and set(dtypes) <= set(table)
-        if not {"exact", "atol", "rtol"} & set(table) and language not in table and not by_type:
+        said = {"exact", "atol", "rtol", *Language(language).tables} & set(table)
+        if not said and not by_type:
             yield Problem(
                 ("tolerance", language), "is missing: a kernel has a file in this language"
             )
@@ -127,7 +128,7 @@ def _table_problems(
     """Yield the problems of a table and those in it; keys are looked up if `outputs` are given."""
     if "exact" in table and ("atol" in table or "rtol" in table):
         yield Problem((*at, "exact"), "excludes atol and rtol: remove it, or them")
-    known = [*BOUNDS, *_LANGUAGES, *(outputs or ())]
+    known = [*BOUNDS, *Language, *(outputs or ())]
     for key, value in table.items():
         if key in BOUNDS:
             continue

@@ -7,16 +7,17 @@ Every rule takes data that the schema accepted, yields problems, and never raise
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from grader.assignment.counter_bounds import counter_problems
+from grader.assignment.dialects import dialect
 from grader.assignment.entries import entry_problems, entry_views
 from grader.assignment.expression import Expression
 from grader.assignment.launch import launch_problems
-from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
-from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
+from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_LANGUAGE, PROGRAM_NAME
+from grader.assignment.names import reserved, reserved_entry, type_meant
 from grader.assignment.problem import Problem
 from grader.assignment.signature import ElementType, Signature
 from grader.assignment.tolerance import tolerance_problems
@@ -33,7 +34,6 @@ ORACLE_FUNCTIONS = {
     "baseline": ("inputs", "outputs"),
 }
 
-_COMPLEX = ElementType.COMPLEX64.word
 
 # Optional functions: cheaper ways to prepare and check timed calls, and a comparison of its own.
 ORACLE_HOOKS = {
@@ -117,10 +117,12 @@ def _argument_problems(
         yield Problem((*at, "type"), f'is "{argument["type"]}", which is no type{meant}')
         return
     by_language = _bound_types(argument["type"], types)
-    in_triton = by_language.get("", set()) | by_language.get(Language.TRITON.value, set())
-    if Language.TRITON in languages and _COMPLEX in in_triton:
-        message = f'is "{_COMPLEX}", which Triton lacks: use float32 with a last extent of 2'
-        yield Problem((*at, "type"), message)
+    for one in Language:
+        spoken = by_language.get("", set()) | by_language.get(one.base.value, set())
+        for kind, instead in dialect(one).lacks.items() if one in languages else ():
+            if kind.word in spoken:
+                message = f'is "{kind.word}", which {one.phrase} lacks: {instead}'
+                yield Problem((*at, "type"), message)
     if "shape" not in argument:
         for key in ("role", "memory"):
             if key in argument:
@@ -169,7 +171,8 @@ def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(at, "is the name of an element type: choose another")
         elif name not in used:
             yield Problem(at, "is the type of no argument: use it, or remove it")
-        for language in sorted(used_languages(data) - set(bound)) if name not in variables else ():
+        used = {Language(word).base.value for word in used_languages(data)}
+        for language in sorted(used - set(bound)) if name not in variables else ():
             yield Problem((*at, language), "is missing: a kernel has a file in this language")
 
 
@@ -193,7 +196,7 @@ def _kernel_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
                 f'is "{name}", the name of an earlier kernel: choose another',
             )
         names.add(name)
-        if "libraries" in kernel.get("rules", {}) and Language.CUDA.value not in kernel["files"]:
+        if "libraries" in kernel.get("rules", {}) and not _includes(kernel["files"]):
             yield Problem(
                 ("kernels", index, "rules", "libraries"),
                 "is for CUDA C++, but the kernel has no .cu file: remove it",
@@ -218,8 +221,13 @@ def _kernel_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             file = files[0]
             if file.lower() == PROGRAM_FILE:
                 yield Problem(key, f'is "{file}", the name of the student\'s own program')
-            if language == Language.TRITON and Path(file).stem in MODULES:
-                yield Problem(key, f'is "{file}", which would hide the module `{Path(file).stem}`')
+            if why := dialect(Language(language)).reserved_stem(Path(file).stem):
+                yield Problem(key, f'is "{file}", {why}')
+
+
+def _includes(languages: Iterable[str]) -> bool:
+    """True if files of one of the languages can include others."""
+    return any(dialect(Language(word)).includes for word in languages)
 
 
 def _header_problems(file: str, data: Mapping[str, Any], at: KeyPath) -> Iterator[Problem]:
@@ -234,7 +242,7 @@ def _header_problems(file: str, data: Mapping[str, Any], at: KeyPath) -> Iterato
 
 def _given_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     given = data.get("given", ())
-    if given and Language.CUDA.value not in used_languages(data):
+    if given and not _includes(used_languages(data)):
         yield Problem(("given",), "is for CUDA C++, but no kernel has a .cu file: remove it")
     for index, name in enumerate(given):
         at: KeyPath = ("given", index)
@@ -254,7 +262,7 @@ def _program_problems(data: Mapping[str, Any], signature: Signature) -> Iterator
     if signature.variable:
         message = f"needs a function of one type, not a template of `{signature.variable}`"
         yield Problem(("program",), f"{message}: remove it, or bind that type by language")
-    if not any(Language.CUDA in kernel["files"] for kernel in kernels):
+    if not any(PROGRAM_LANGUAGE in kernel["files"] for kernel in kernels):
         yield Problem(
             ("program",), "needs a kernel with a file in CUDA C++: add one, or remove the table"
         )

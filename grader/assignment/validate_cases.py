@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from grader.assignment.cases import Range, case_sizes
+from grader.assignment.dialects import dialect
 from grader.assignment.launch import Launch, limit_problems
 from grader.assignment.problem import Problem, choices, named
 from grader.assignment.signature import ElementType, Signature
@@ -43,26 +44,28 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
             yield Problem((*at, "show_name"), "is for hidden cases: remove it, or hide the case")
         elif "show_name" in case and "name" not in case:
             yield Problem((*at, "show_name"), "needs a `name` of the case: add it")
-        served |= set(case.get("languages", used))
+        said = case.get("languages", used)
+        served |= {word for word in used if Language(word).is_in(said)}
         yield from language_problems(case, used, at)
         lists = list(_list_problems(case, at))
         yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
-        yield from _launch_problems(case, signature, at, triton=Language.TRITON in used)
+        yield from _launch_problems(case, signature, at, map(Language, used))
         yield from _dtype_problems(case, signature, (*at, "dtypes"))
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
 
 
 def _launch_problems(
-    case: Table, signature: Signature, at: KeyPath, *, triton: bool
+    case: Table, signature: Signature, at: KeyPath, languages: Iterable[Language]
 ) -> Iterator[Problem]:
     launch = Launch.of(case["launch"]) if "launch" in case else signature.launch
     if launch is None:
         return
     at = (*at, "launch") if "launch" in case else ("signature", "launch")
     defaults = {a.name: a.default for a in signature.scalars if a.default is not None}
+    strict = next((one.phrase for one in languages if dialect(one).powers_of_two), "")
     for sizes in _corners(case["sizes"]):
-        yield from limit_problems(launch, {**defaults, **sizes}, triton=triton, at=at)
+        yield from limit_problems(launch, {**defaults, **sizes}, powers_of_two_in=strict, at=at)
 
 
 def _dtype_problems(case: Table, signature: Signature, at: KeyPath) -> Iterator[Problem]:
@@ -96,7 +99,8 @@ def used_languages(data: Table) -> set[str]:
 
 def language_problems(table: Table, used: set[str], at: KeyPath) -> Iterator[Problem]:
     """Yield a problem for each of a table's `languages` that no kernel uses."""
-    for language in sorted(set(table.get("languages", used)) - used):
+    spoken = {word for language in used for word in Language(language).tables}
+    for language in sorted(set(table.get("languages", used)) - spoken):
         yield Problem((*at, "languages"), f"names {language}, in which no kernel has a file")
 
 

@@ -49,7 +49,9 @@ def _kernel_problems(
     if scored and "benchmarks" not in data:
         yield Problem((*at, "points", "performance"), "needs benchmarks: add [[benchmarks]]")
     for language in sorted(kernel["files"]):
-        if scored and not any(group.get(language) for group in (tiers, *on.values())):
+        tables = Language(language).tables
+        given = any(group.get(word) for group in (tiers, *on.values()) for word in tables)
+        if scored and not given:
             yield Problem((*at, "tiers", language), "is missing: there are points for performance")
     if tiers and not scored:
         yield Problem((*at, "tiers"), "earn nothing: add `points` for performance")
@@ -65,7 +67,7 @@ def _kernel_problems(
     }
     for place, group in groups.items():
         for language in sorted({word.value for word in Language} & set(group)):
-            if language not in kernel["files"]:
+            if not any(language in Language(word).tables for word in kernel["files"]):
                 yield Problem(
                     (*place, language), f"is for {language}, but the kernel has no such file"
                 )
@@ -81,7 +83,7 @@ def _no_roof(language: Language, data: Table, signature: Signature) -> str:
     if signature.in_host_memory:
         return "needs arrays in the GPU's memory, and one is in host memory: leave it out"
     counted = any(
-        "flops" in benchmark and language in benchmark.get("languages", list(Language))
+        "flops" in benchmark and language.is_in(benchmark.get("languages", list(Language)))
         for benchmark in data.get("benchmarks", ())
     )
     if counted and signature.arithmetic(language) is None:

@@ -10,6 +10,7 @@ from grader.build.ptxas import Assembled
 from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
 from grader.sandbox.compiled_kernels import CompiledKernels
+from grader.submission.reader import SourceFile
 from grader.vocabulary import Device, Language
 
 
@@ -18,7 +19,8 @@ class Built:
     """Something that a worker can run: a shared library, or a Python file.
 
     If `launched`, the entry is a kernel and the worker launches it. `text` is the submitted source,
-    "" where nobody reads it; `headers` are the files that it includes, by name, as compiled.
+    line for line in the base of its language, "" where nobody reads it; `headers` are the files
+    that it includes, by name, as compiled.
     `flags` are notes for staff about it; with `torch_allowed` host code may compute outputs.
     `launch_limits` are settings of the emulation's runtime that say what the
     course's GPU can launch, `assembled` is what ptxas says of the file's kernels, None without
@@ -65,3 +67,23 @@ class Rejected:
     message: str
     hint: str = ""
     evidence: BuildEvidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A file built with memory checks, and its text as it was compiled."""
+
+    built: Built
+    text: str
+
+
+def unfit(source: SourceFile) -> Rejected | None:
+    """Return the rejection of a file that could not be read, None if it could."""
+    wrong = next((one for one in (source, *source.headers) if one.problem is not None), None)
+    return None if wrong is None else reject_source(wrong.problem or "", wrong.hint)
+
+
+def reject_source(message: str, hint: str) -> Rejected:
+    """Return the rejection of a file without compiling it."""
+    evidence = BuildEvidence(tool="none", cached=False)
+    return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)

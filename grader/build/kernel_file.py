@@ -1,17 +1,17 @@
-"""Build one source file for a device: choose the compiler, and explain a rejection."""
+"""Build one CUDA C++ file for a device: choose the compiler, and explain a rejection."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from grader.assignment.libraries import allowed_libraries, link_flags
 from grader.assignment.model import Assignment
 from grader.build import diagnostics, ptxas
-from grader.build.artifact import Built, Rejected
+from grader.build.artifact import Built, Checked, Rejected, reject_source, unfit
 from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.build.entry_mismatch import entry_problem, kernel_entry
 from grader.build.host_compiler import (
@@ -24,7 +24,6 @@ from grader.build.launch_limits import launch_limits
 from grader.build.libc_overrides import overridden_names
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.ptxas import Assembled
-from grader.build.python_source import build_python
 from grader.build.trampoline import trampoline
 from grader.emulation import cuda_cpp
 from grader.emulation.cuda_cpp import Mode
@@ -45,24 +44,18 @@ Compile = Callable[[Compiler, str], Built | Rejected]
 def build(
     assignment: Assignment,
     source: SourceFile,
-    language: Language,
     device: Device,
     *,
     architecture: tuple[int, int] | None,
-    scratch: Path,
     contract: bool = False,
 ) -> Built | Rejected:
     """Build `source` for `device`, or return why that is impossible.
 
-    `architecture` is the GPU's compute capability (needed for cuda); `scratch` is a folder that
-    lives as long as the result. `contract` is that of `host_compiler`. Raises GraderError if a
-    compiler breaks down.
+    `architecture` is the GPU's compute capability (needed for cuda). `contract` is that of
+    `host_compiler`. Raises GraderError if a compiler breaks down.
     """
-    unfit = next((one for one in (source, *source.headers) if one.problem is not None), None)
-    if unfit is not None:
-        return reject_source(unfit.problem or "", unfit.hint)
-    if language is Language.TRITON:
-        return build_python(assignment.signature, source, device, scratch)
+    if rejected := unfit(source):
+        return rejected
     holder = _file_of_entry(assignment, source)
     is_kernel = kernel_entry(assignment.signature, holder.path, holder.text)
     if is_kernel is not None:
@@ -221,14 +214,6 @@ def _is_mistake(emulated: Rejected, gate: Rejected) -> bool:
     return not any(diagnostics.is_missing_header(found.message) for found in errors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """A file built with memory checks, and its text as it was compiled."""
-
-    built: Built
-    text: str
-
-
 def build_checked(
     assignment: Assignment, source: SourceFile, *, mark_locals: bool = False
 ) -> Checked | Rejected:
@@ -312,12 +297,6 @@ def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rej
         hint="choose another name, or declare it static in a namespace",
         evidence=built.evidence,
     )
-
-
-def reject_source(message: str, hint: str) -> Rejected:
-    """Return the rejection of a file without compiling it."""
-    evidence = BuildEvidence(tool="none", cached=False)
-    return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
 
 
 def missing_tool(tool: str, cost: str) -> Rejected:

@@ -6,7 +6,6 @@ The file is parsed in a separate process in the sandbox, and not executed.
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from grader.protocol import programs
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
+from grader.sandbox.quick_start import quick_start
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.text.did_you_mean import did_you_mean
@@ -33,7 +33,7 @@ def build_python(
     path = scratch / source.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source.text, encoding="utf-8")
-    found = _inspect(path, signature.entry)
+    found = inspected(source, programs.INSPECT_PYTHON, signature.entry)
     problem = _problem(signature, source.path, found)
     if problem is not None:
         message, hint, line = problem
@@ -73,15 +73,16 @@ def _evidence(diagnostics: tuple[Diagnostic, ...]) -> BuildEvidence:
     )
 
 
-def _inspect(path: Path, entry: str) -> dict[str, Any]:
+def inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
+    """Return what a program that parses Python finds in a file, or what is wrong as {"syntax": …}.
+
+    Raises GraderError if the program breaks down.
+    """
     with scratch_folder("grade-inspect-") as folder:
-        shutil.copyfile(path, folder / path.name)
+        path = folder / Path(source.path).name
+        path.write_text(source.text, encoding="utf-8")
         ended = spawn.run(
-            # Without warnings, which would be printed before the result.
-            [
-                *(sys.executable, "-I", "-S", "-W", "ignore"),
-                *(str(programs.INSPECT_PYTHON), path.name, entry),
-            ],
+            quick_start(program, path.name, entry),
             cwd=folder,
             environment=spawn.clean_environment(folder),
             wall_s=_WALL_S,
@@ -105,6 +106,14 @@ def _problem(
         syntax = found["syntax"]
         place = f"{file}:{syntax['line']}" if syntax["line"] else file
         return f"{place}: syntax error: {syntax['message']}", "", syntax["line"]
+    if found["inline"]:
+        return (
+            f"{file}:{found['inline']}: this file asks torch to build CUDA source, but it is "
+            "graded as Triton",
+            "write the kernel in Triton; CUDA C++ has a file of its own, and inline CUDA if the "
+            "assignment asks for it",
+            found["inline"],
+        )
     expected = f"expected: {signature.python_declaration}"
     entry = found["entry"]
     if entry is None:

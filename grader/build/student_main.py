@@ -19,7 +19,7 @@ from pathlib import PurePosixPath
 from grader.assignment.libraries import allowed_libraries, link_flags
 from grader.assignment.model import Assignment
 from grader.build import diagnostics, main_shim
-from grader.build.artifact import Built, Rejected
+from grader.build.artifact import Built, Rejected, reject_source
 from grader.build.compiler import Compiled, Compiler, compile_sources, failure
 from grader.build.host_compiler import (
     host_object_compiler,
@@ -27,7 +27,7 @@ from grader.build.host_compiler import (
     prepare,
     prepare_headers,
 )
-from grader.build.kernel_file import build_on_cpu, build_on_gpu, first_error, reject_source
+from grader.build.kernel_file import build_on_cpu, build_on_gpu, first_error
 from grader.build.nvcc import nvcc_object_compiler, nvcc_program_compiler
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile

@@ -1,4 +1,4 @@
-"""The interface between the grading and a check.
+"""The interface between the grading, a check and a language.
 
     applies    whether there is anything to check in this kernel, on this device
     prevented  the outcome if an earlier check rules this one out, else None
@@ -6,30 +6,41 @@
 
 A check is an object in `grader.checks.registry`. Its class imports torch inside `run` only: a
 grading loads torch while the compilers work.
+
+`LanguageSupport` says how a language is built, run, watched and counted. A language is an object in
+`grader.languages.registry`; it imports torch inside the methods that take a context only. What a
+spec can say of it is a row of `assignment.dialects`.
 """
 
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Assignment, Kernel
-from grader.build.artifact import Built, Rejected
+from grader.assignment.signature import Signature
+from grader.build.artifact import Built, Checked, Rejected
 from grader.checks.common.diagnosis import Diagnosis
 from grader.gpu.nvml import Gpu
 from grader.judge.time_budget import TimeBudget
-from grader.report.evidence import Evidence
+from grader.report.evidence import (
+    CorrectnessEvidence,
+    CountersEvidence,
+    Evidence,
+    MemoryEvidence,
+)
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 if TYPE_CHECKING:
     # These modules import torch.
-    from grader.build.kernel_file import Checked
     from grader.checks.common.case_run import RunSetup
     from grader.judge.oracle import CaseData, Oracle
     from grader.judge.session import Session
@@ -104,13 +115,15 @@ class KernelFile:
 class CheckContext(Protocol):
     """The grading as a check sees it: one kernel file and everything needed to check it.
 
-    `gpu` is None where the CPU grades, `cores` the number of cores of the whole grading, and
-    `public_seed` the seed of visible cases. The student's program may run with one of `kernels`,
+    `support` is how the file's language is built, run, watched and counted. `gpu` is None where the
+    CPU grades, `cores` the number of cores of the whole grading, and `public_seed` the seed of
+    visible cases. The student's program may run with one of `kernels`,
     which are in CUDA C++, in order. `budget` is the time of the whole submission.
     """
 
     assignment: Assignment
     file: KernelFile
+    support: LanguageSupport
     gpu: Gpu | None
     device: Device
     cores: int
@@ -126,7 +139,7 @@ class CheckContext(Protocol):
         """Replace the build by the result of a later compiler. A rejection ends the checks."""
 
     def checked_build(self) -> Checked | Rejected:
-        """Return the checked host build of a CUDA C++ file."""
+        """Return the checked host build of a file, in a language that has one."""
 
     def baseline(self) -> Built:
         """Return torch's baseline, built like a submission."""
@@ -204,3 +217,81 @@ class Check(Generic[E]):
     def lines(self, evidence: E) -> Sequence[str]:
         """Return the lines that a student reads below the check's line, from its evidence."""
         return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """A file to build for `device`.
+
+    `architecture` is the GPU's compute capability (needed for cuda); `scratch` is a folder that
+    lives as long as the result. `contract` is that of `build.host_compiler`.
+    """
+
+    assignment: Assignment
+    source: SourceFile
+    device: Device
+    architecture: tuple[int, int] | None
+    scratch: Path
+    contract: bool = False
+
+
+class LanguageSupport(ABC):
+    """One language. A subclass defines `language` and `build`, and what else it can do.
+
+    `tool_on_cpu` is the name of the tool that watches without a GPU. With `checked_ahead` the build
+    with checked accesses starts together with the other builds, and on a GPU so do workers under
+    compute-sanitizer, where a check will ask for them. With `sees_hangs` the memory check says why
+    a call never ends. With `host_is_native` the host code of a right kernel is searched for work
+    that kernels must do.
+    """
+
+    language: ClassVar[Language]
+    tool_on_cpu: ClassVar[str] = ""
+    checked_ahead: ClassVar[bool] = False
+    sees_hangs: ClassVar[bool] = False
+    host_is_native: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, request: BuildRequest) -> Built | Rejected:
+        """Build a file, or return why that is impossible.
+
+        Raises GraderError if a compiler breaks down.
+        """
+
+    def build_checked(self, assignment: Assignment, source: SourceFile) -> Checked | Rejected:
+        """Build a file for the CPU with every memory access checked."""
+        raise NotImplementedError(f"{self.language.phrase} has no checked build")
+
+    def zeros(self, signature: Signature) -> str | None:
+        """Return a file that writes zeros into every output, None if there is no such file."""
+        return None
+
+    def before_cases(self, context: CheckContext, setup: RunSetup) -> None:
+        """Do what makes the cases faster."""
+        return
+
+    def after_cases(
+        self,
+        context: CheckContext,
+        verified: CorrectnessEvidence,
+        launches: Sequence[dict[str, Any]],
+    ) -> CorrectnessEvidence:
+        """Return the results of the cases, less what further runs or compilers refute.
+
+        `launches` are the worker's records of launches, which are untrusted.
+        """
+        return verified
+
+    def watch(self, context: CheckContext, cases: Sequence[Case]) -> CheckOutcome[MemoryEvidence]:
+        """Run cases under a tool that checks every access."""
+        return CheckOutcome(diagnosis=self._unable("watches memory accesses"))
+
+    def count(self, context: CheckContext) -> CheckOutcome[CountersEvidence]:
+        """Count the accesses of one call."""
+        outcome = CheckOutcome[CountersEvidence](diagnosis=self._unable("counts memory accesses"))
+        if context.file.kernel.counters is not None:
+            return outcome
+        return replace(outcome, diagnosis=replace(outcome.diagnosis, verdict=Verdict.SKIPPED))
+
+    def _unable(self, what: str) -> Diagnosis:
+        return Diagnosis(Verdict.NOT_MEASURED, f"no tool {what} in {self.language.phrase}")

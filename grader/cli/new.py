@@ -8,13 +8,12 @@ import click
 
 from grader.assignment.catalogue import ASSIGNMENTS
 from grader.assignment.reader import read_course
-from grader.commands.scaffold.draft import EXAMPLE, make_draft, parse_argument
+from grader.commands.scaffold.draft import DRAFTED, EXAMPLE, make_draft, parse_argument
 from grader.commands.scaffold.files import course_folder, gaps, write_files
 from grader.errors import UsageError
 from grader.text.did_you_mean import did_you_mean
-from grader.vocabulary import Language
 
-_LANGUAGES = [str(word) for word in Language]
+_WORDS = [str(word) for word in DRAFTED]
 
 
 @click.command()
@@ -24,7 +23,7 @@ _LANGUAGES = [str(word) for word in Language]
     "--language",
     "languages",
     multiple=True,
-    type=click.Choice(_LANGUAGES),
+    type=click.Choice(_WORDS),
     help="A language of the assignment (repeatable). Default: the course's, or both.",
 )
 @click.option(
@@ -97,12 +96,14 @@ def _ask(
     try:
         title = title or click.prompt("Title", default=name.replace("_", " ").capitalize())
         if not languages:
-            words = click.prompt("Languages", default=" ".join(_LANGUAGES))
+            words = click.prompt("Languages", default=" ".join(_WORDS))
             languages = tuple(words.replace(",", " ").split())
             for word in languages:
-                if word not in _LANGUAGES:
-                    meant = did_you_mean(word, _LANGUAGES)
-                    raise UsageError(f"`{word}` is no language{meant}", tip="known: cuda, triton")
+                if word not in _WORDS:
+                    meant = did_you_mean(word, _WORDS)
+                    raise UsageError(
+                        f"`{word}` is no language{meant}", tip=f"known: {', '.join(_WORDS)}"
+                    )
         click.echo(
             "Arguments in order, one per line; an empty line ends the list:\n"
             "  input:float32[rows, cols]:in   output:float32[rows]:out   rows:int32"

@@ -12,8 +12,6 @@ from click.shell_completion import CompletionItem
 from grader.cli import completion
 from grader.vocabulary import Language, Visibility
 
-_LANGUAGES = click.Choice([str(word) for word in Language])
-
 
 class Registered(click.types.StringParamType):
     """One of the registered names; `names` is called late, because any module may register one."""
@@ -39,6 +37,7 @@ class Registered(click.types.StringParamType):
         return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
 
 
+_LANGUAGES = Registered(lambda: map(str, Language))
 assignment = click.argument("assignment", shell_complete=completion.assignments)
 assignments = click.argument(
     "assignments",

@@ -82,8 +82,12 @@ def grade_local(request: Request) -> int:
 
 
 def _needs_server(one: Selected) -> bool:
-    wanted = not one.languages or Language.TRITON in one.languages
-    return wanted and any(path.endswith(".py") for path in one.submission.files)
+    files = one.submission.files
+    return any(
+        language.imported and path in files and (not one.languages or language in one.languages)
+        for kernel in one.assignment.kernels
+        for language, path in kernel.files.items()
+    )
 
 
 def _grade(

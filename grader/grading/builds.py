@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment.model import Assignment
-from grader.build.artifact import Built, Rejected
-from grader.build.kernel_file import Checked, build, build_checked
+from grader.build.artifact import Built, Checked, Rejected
 from grader.build.student_main import ProgramBuilds, Target
-from grader.checks.check import KernelFile
+from grader.checks.check import BuildRequest, KernelFile
 from grader.grading.plan import Options, Plan
+from grader.languages.registry import support_of
 from grader.system import process_tree, signals
 from grader.system.retry import Pool
 from grader.vocabulary import Language
@@ -45,14 +45,15 @@ class Builds:
         needed = {file.key: file for file in (*plan.program_kernels, *kernels)}
         for key, file in needed.items():
             self._builds[key] = self._pool.submit(
-                build,
-                self._assignment.of(file.kernel),
-                file.source,
-                file.language,
-                self._device,
-                architecture=self._architecture,
-                scratch=self._folder / file.kernel.name / file.language.value,
-                contract=self._contract,
+                support_of(file.language).build,
+                BuildRequest(
+                    assignment=self._assignment.of(file.kernel),
+                    source=file.source,
+                    device=self._device,
+                    architecture=self._architecture,
+                    scratch=self._folder / file.kernel.name / file.language.value,
+                    contract=self._contract,
+                ),
             )
         for file in filter(needs_checked_build, kernels):
             self.checked_future(file)
@@ -80,7 +81,9 @@ class Builds:
         """Return the checked host build of a file; start it if it has not been started."""
         if file.key not in self._checked:
             self._checked[file.key] = self._pool.submit(
-                build_checked, self._assignment.of(file.kernel), file.source
+                support_of(file.language).build_checked,
+                self._assignment.of(file.kernel),
+                file.source,
             )
         return self._checked[file.key]
 

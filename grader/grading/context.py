@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
-from grader.build.artifact import Built, Rejected
+from grader.build.artifact import Built, Checked, Rejected
 from grader.build.baseline import build_baseline
-from grader.build.kernel_file import Checked
 from grader.checks.check import CheckOutcome, KernelFile
 from grader.checks.memory.sanitizer_prestart import Prestart
 from grader.checks.registry import named
@@ -36,6 +35,7 @@ from grader.grading.plan import Options, Plan
 from grader.grading.progress import Step
 from grader.judge.python_server import PythonServer
 from grader.judge.time_budget import TimeBudget
+from grader.languages.registry import support_of
 from grader.protocol.cuda_driver import Driver
 from grader.report.verdict import Verdict
 from grader.sandbox.probe import isolation
@@ -43,7 +43,7 @@ from grader.system import process_tree, signals
 from grader.system.cores import usable_cores
 from grader.system.retry import Pool
 from grader.system.umask import private_files
-from grader.vocabulary import CheckName, Device, Language
+from grader.vocabulary import CheckName, Device
 
 if TYPE_CHECKING:
     # These modules import torch, which takes a second, so they wait until the compilers run.
@@ -131,14 +131,14 @@ class GradingContext:
         kernels = [file for file in self.plan.files if not file.is_program]
         on_gpu = self.options.gpu is not None
         timed = on_gpu and any(self._scores(file, CheckName.PERFORMANCE) for file in kernels)
-        if timed or any(file.language is Language.TRITON for file in kernels):
+        if timed or any(file.language.imported for file in kernels):
             # Spawned from this thread, not from the pool: it dies with its thread.
             self.server()
         if on_gpu:
             self.prestart.expect(
                 (file.key, self.builds.build_future(file))
                 for file in kernels
-                if file.language is Language.CUDA and self._scores(file, CheckName.MEMORY)
+                if support_of(file.language).checked_ahead and self._scores(file, CheckName.MEMORY)
             )
         if (kernels and self.options.includes(CheckName.CORRECTNESS)) or self.plan.program_kernels:
             # Takes a second, while other threads compile.
@@ -217,7 +217,7 @@ class GradingContext:
         )
         bound = file.kernel.counters is not None and self.options.includes(CheckName.COUNTERS)
         rules = self.options.includes(CheckName.RULES)
-        return file.language is Language.CUDA and (on_cpu or bound or rules)
+        return support_of(file.language).checked_ahead and (on_cpu or bound or rules)
 
 
 class FileContext:
@@ -232,6 +232,7 @@ class FileContext:
         self.state = state
         self.step: Step | None = None
         self.file = state.file
+        self.support = support_of(state.file.language)
         self.assignment = grading.assignment.of(state.file.kernel)
         self.gpu = grading.options.gpu
         self.device = grading.options.device
@@ -259,7 +260,7 @@ class FileContext:
         self.state.build = build
 
     def checked_build(self) -> Checked | Rejected:
-        """Wait for the checked host build of a CUDA C++ file."""
+        """Wait for the checked host build of a file, in a language that has one."""
         return self._grading.builds.checked_future(self.file).result()
 
     def baseline(self) -> Built:

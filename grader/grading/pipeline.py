@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from grader.assignment.model import Assignment
+from grader.assignment.model import PROGRAM_LANGUAGE, Assignment
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckOutcome, Cost
 from grader.checks.registry import checks, named
@@ -40,7 +40,7 @@ from grader.judge.python_server import PythonServer
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.submission.reader import Submission
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName
 
 # On a GPU: a worker that compiles, and the judge.
 _CORES_PER_FILE = 2
@@ -108,8 +108,8 @@ def grade(
                 shown[step.number] = step.file.state.copy()
                 news.set()
 
-        # Triton's files first: they need no compiler, and compile while their cases run.
-        order = sorted(range(len(states)), key=lambda number: _is_cuda(states[number]))
+        # Imported files first: they need no compiler, and compile while their cases run.
+        order = sorted(range(len(states)), key=lambda n: not states[n].file.language.imported)
         steps = [
             _Step(number=number, file=FileContext(context, states[number], states), cost=cost)
             for cost in Cost
@@ -155,8 +155,8 @@ class _Step:
     cost: Cost
 
 
-def _is_cuda(state: FileState) -> bool:
-    return state.file.language is Language.CUDA
+def _is_linked(state: FileState) -> bool:
+    return state.file.language is PROGRAM_LANGUAGE
 
 
 def _waits_for(step: _Step, earlier: _Step) -> bool:
@@ -167,7 +167,7 @@ def _waits_for(step: _Step, earlier: _Step) -> bool:
     """
     if step.number == earlier.number:
         return earlier.cost < Cost.TOOLS
-    kernel_cases = earlier.cost == Cost.CASES and _is_cuda(earlier.file.state)
+    kernel_cases = earlier.cost == Cost.CASES and _is_linked(earlier.file.state)
     return step.file.file.is_program and step.cost == Cost.PROGRAM and kernel_cases
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from grader.assignment.dialects import dialect
 from grader.assignment.generated import fingerprint, read_stubs
-from grader.assignment.model import PROGRAM_NAME, Assignment, Kernel
+from grader.assignment.model import PROGRAM_LANGUAGE, PROGRAM_NAME, Assignment, Kernel
 from grader.assignment.reader import read_text
 from grader.checks.check import KernelFile
 from grader.gpu.nvml import Gpu
@@ -86,7 +87,7 @@ class Plan:
 
 def make_plan(assignment: Assignment, submission: Submission, options: Options) -> Plan:
     """Return the files that a run with these options grades, the student's program last."""
-    cuda = replace(options, kernels=frozenset(), languages=frozenset({Language.CUDA}))
+    cuda = replace(options, kernels=frozenset(), languages=frozenset({PROGRAM_LANGUAGE}))
     kernels = [k for k in assignment.kernels if not options.kernels or k.name in options.kernels]
     planned = [(k, _files(assignment, submission, k, options)) for k in kernels]
     program_kernels: tuple[KernelFile, ...] = ()
@@ -117,7 +118,7 @@ def absence_reason(
 
 
 def _includes_program(options: Options) -> bool:
-    return options.wants(PROGRAM_NAME, Language.CUDA) and (
+    return options.wants(PROGRAM_NAME, PROGRAM_LANGUAGE) and (
         not options.checks or bool(options.checks & _CHECKS_OF_A_PROGRAM)
     )
 
@@ -144,7 +145,7 @@ def _with_headers(
     """Return the file with the entry, and the student's and given headers that it includes."""
     path, *names = kernel.paths_in(language)
     source = submission.files[path]
-    if language is not Language.CUDA:
+    if not dialect(language).includes:
         return source
     headers = [
         submission.files.get(name)

@@ -18,8 +18,6 @@ from grader.submission.reader import Submission, read_file, read_submission
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
-_LANGUAGES = {".cu": Language.CUDA, ".py": Language.TRITON}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
@@ -159,7 +157,11 @@ def _with_option(names: Sequence[str], name: str, option: str) -> str:
 
 def _is_source_file(word: str) -> bool:
     path = Path(word)
-    return path.suffix in _LANGUAGES and not path.is_dir()
+    return bool(_languages_of(path)) and not path.is_dir()
+
+
+def _languages_of(file: Path) -> list[Language]:
+    return [language for language in Language if language.suffix == file.suffix]
 
 
 def _only(
@@ -169,27 +171,31 @@ def _only(
     spoken: frozenset[Language],
 ) -> Selected:
     """Return one source file of one assignment. Raises UsageError if its kernel is not clear."""
-    language = _LANGUAGES[file.suffix]
+    possible = _languages_of(file)
     if not file.exists():
         raise UsageError(f"there is no file {file}", tip="name a source file, or a folder")
-    if spoken and language not in spoken:
-        raise UsageError(f"{file} is {language.phrase}: --language excludes it")
+    if spoken and not spoken & set(possible):
+        raise UsageError(f"{file} is {possible[0].phrase}: --language excludes it")
     fitting = [
-        (assignment, kernel.name, path)
+        (assignment, kernel.name, path, tongue)
         for assignment in assignments
         for kernel in assignment.parts
         for tongue, path in kernel.files.items()
-        if tongue is language and (not wanted or kernel.name in wanted)
+        if tongue in possible
+        and (not spoken or tongue in spoken)
+        and (not wanted or kernel.name in wanted)
     ]
     named = [one for one in fitting if PurePosixPath(one[2]).name == file.name]
-    beside = [one for one in named if _belongs(file, one[0])]
+    folder = file.absolute().parent
+    inside = [one for one in named if folder.name == one[0].name]
+    beside = [one for one in named if _has_files_of(one[0], folder, file.name)]
     # A file of another name is the kernel that the options leave.
     kernels = [one for one in fitting if one[1] != PROGRAM_NAME]
-    left = next((some for some in (beside, named, kernels) if some), [])
+    left = next((some for some in (inside, beside, named, kernels) if some), [])
     # Several entries in one file are kernels of one assignment.
     if len({(one[0].name, one[2]) for one in left}) != 1 or (left is kernels and len(left) > 1):
         raise _unclear(file, assignments, [one[0].name for one in named])
-    assignment, _, path = left[0]
+    assignment, _, path, language = left[0]
     return Selected(
         assignment=assignment,
         submission=read_file(file, path, assignment),
@@ -199,11 +205,10 @@ def _only(
     )
 
 
-def _belongs(file: Path, assignment: Assignment) -> bool:
-    """True if the file's folder has the assignment's name or kernels."""
-    folder = file.absolute().parent
-    names = {path for kernel in assignment.kernels for path in kernel.files.values()}
-    return folder.name == assignment.name or any((folder / n).exists() for n in names)
+def _has_files_of(assignment: Assignment, folder: Path, but: str) -> bool:
+    """True if other files of the assignment's kernels are in the folder."""
+    names = {path for kernel in assignment.kernels for path in kernel.files.values()} - {but}
+    return any((folder / name).exists() for name in names)
 
 
 def _unclear(file: Path, assignments: Sequence[Assignment], named: Sequence[str]) -> UsageError:

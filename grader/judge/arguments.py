@@ -33,7 +33,7 @@ def call_arguments(
     launched = launch or signature.launch
     numbers = launched.numbers(_all_sizes(signature, sizes)) if launched else ()
     words = [wire.ARGUMENT.pack(wire.INTEGER, number) for number in numbers]
-    if signature.variable and language is Language.CUDA:
+    if signature.variable and language.base is Language.CUDA:
         known = [kind.word for kind in signature.dtypes]
         words.append(wire.ARGUMENT.pack(wire.INTEGER, known.index(dtype) if dtype else 0))
     return pack_arguments(kinds, values) + b"".join(words)

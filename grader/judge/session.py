@@ -32,7 +32,7 @@ from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
 from grader.sandbox.quick_start import quick_start
 from grader.sandbox.scratch_dir import scratch_folder
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device
 
 if TYPE_CHECKING:
     from grader.judge.buffers import Buffer  # it imports torch
@@ -86,10 +86,10 @@ class Session:
         budget: TimeBudget | None = None,
     ) -> None:
         self._file = built.file
-        self._language = built.language
+        self._imports = built.language.imported
         self._device = built.device
         self._budget = budget
-        compiles = built.language is Language.TRITON and built.device is Device.CUDA
+        compiles = self._imports and built.device is Device.CUDA
         self._compiled = built.compiled
         self._uses_compiled = compiles and not idle
         self._contributes = contributes and compiles
@@ -115,7 +115,7 @@ class Session:
             link = None
             # Timed calls launch nothing without a GPU: only tests time there.
             executed = built.device is Device.CPU and not tuning
-            if built.language is Language.TRITON and executed:
+            if self._imports and executed:
                 if server is None:
                     raise GraderError("a Python hand-in needs the Python server")
                 self._executor = LaunchExecutor(
@@ -141,7 +141,7 @@ class Session:
         limits = spawn.Limits(
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
-        if built.language is Language.TRITON and self._tool is None:
+        if self._imports and self._tool is None:
             if server is None:
                 raise GraderError("a Python submission needs the Python server")
             request = Request(
@@ -175,10 +175,13 @@ class Session:
     def _worker_command(self, built: Built) -> list[str]:
         """Return the command of a worker that is not forked from the server."""
         file, device = str(self._copy), built.device.value
-        if built.language is Language.TRITON:
-            worker = [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
+        program = programs.worker(built.language.worker)
+        if program.parent != programs.START.parent:  # of a registered language: it may read this
+            program = Path(shutil.copy(program, self._folder))
+        if self._imports:
+            worker = [sys.executable, "-I", str(program), file, built.entry, device]
             return [*worker, programs.LAUNCHED] if built.launched else worker
-        command = quick_start(programs.CUDA_WORKER, file, device)
+        command = quick_start(program, file, device)
         if self._tool is None:
             return [*command, f"{built.launch_limits} {self._host_settings}".strip()]
         return [*command, programs.CONTEXT] if built.device is Device.CUDA else command
@@ -391,7 +394,7 @@ class Session:
 
     def _compiled_s(self) -> float:
         """Return how long the present command has compiled, within its budget for that."""
-        if self._budget is None or self._language is not Language.TRITON:
+        if self._budget is None or not self._imports:
             return 0.0
         return min(
             compiled_s(self._records(self._report_from), time.monotonic()),

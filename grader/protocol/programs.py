@@ -10,12 +10,18 @@ START = _WORKER / "start.py"
 CONFINE = _WORKER / "confine.py"
 CUDA_WORKER = _WORKER / "cuda_worker.py"
 ESCAPE_ATTEMPTS = _WORKER / "escape_attempts.py"
+INSPECT_INLINE = _WORKER / "inspect_inline.py"
 INSPECT_PYTHON = _WORKER / "inspect_python.py"
 PYTHON_SERVER = _WORKER / "python_server.py"
-PYTHON_WORKER = _WORKER / "python_worker.py"
 TRITON_COMPILE = _WORKER / "triton_compile.py"
+
+
+def worker(name: str) -> Path:
+    """Return the program of a worker, by its name in `grader.worker` or its absolute path."""
+    return _WORKER / name
+
 
 # As the last argument of CUDA_WORKER: open the GPU before the first command.
 CONTEXT = "context"
-# The same of PYTHON_WORKER: the entry is a kernel, which the worker launches.
+# The same of the Python worker: the entry is a kernel, which the worker launches.
 LAUNCHED = "launched"

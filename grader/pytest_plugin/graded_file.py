@@ -107,8 +107,9 @@ def _without_lines(kernel: KernelResult, check: CheckName) -> Result:
     run = [one for one in kernel.checks if one.check in _RUNS and one.evidence is not None]
     if not run:
         return Outcome.SKIPPED, "not checked: nothing was run"
-    # Of a kernel in Triton the rules are inspected only if its cases are right.
-    if kernel.language is Language.TRITON and not all(one.verdict.earns_points for one in run):
+    # Of a kernel that runs again for them the rules are inspected only if its cases are right.
+    imported = kernel.language is not None and kernel.language.imported
+    if imported and not all(one.verdict.earns_points for one in run):
         return Outcome.SKIPPED, "not checked: see correctness"
     return _PASSED
 

@@ -24,7 +24,7 @@ from grader.errors import UsageError
 from grader.report.evidence import Evidence
 from grader.report.model import FORMAT, Report
 from grader.system import untrusted_json
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Language
 
 MOST_BYTES = 256 << 20  # a report has some kilobytes
 _MOST_SHOWN = 200
@@ -85,7 +85,7 @@ def _validate(data: Any, source: str) -> dict[str, Any]:
             tip="read it with the version of the grader that wrote it",
         )
     try:
-        wrong = next(iter(_validator(CheckName.all()).iter_errors(data)), None)
+        wrong = next(iter(_validator(CheckName.all(), tuple(Language)).iter_errors(data)), None)
         json.dumps(data, ensure_ascii=False).encode()
     except RecursionError as error:
         raise UsageError(f"{source} is not a report: it is nested too deeply") from error
@@ -108,11 +108,12 @@ def _decode(values: dict[str, Any]) -> Report:
 
 
 @functools.cache
-def _validator(checks: tuple[CheckName, ...]) -> Any:
+def _validator(checks: tuple[CheckName, ...], languages: tuple[Language, ...]) -> Any:
     text = resources.files("grader").joinpath("schemas/report.schema.json").read_text("utf-8")
     schema = json.loads(text)
-    # The schema lists the shipped checks; registered ones are valid, too.
+    # The schema lists what is shipped; registered checks and languages are valid, too.
     schema["$defs"]["check"]["properties"]["check"]["enum"] = list(checks)
+    schema["$defs"]["kernel"]["properties"]["language"]["enum"] = [*languages, None]
     return jsonschema.Draft202012Validator(schema)
 
 
@@ -146,7 +147,7 @@ def _decode_value(kind: Any, value: Any) -> Any:
         return _decode_record(_evidence_class(value), value)
     if dataclasses.is_dataclass(kind):
         return _decode_record(kind, value)
-    if isinstance(kind, type) and issubclass(kind, Enum | CheckName):
+    if isinstance(kind, type) and issubclass(kind, Enum | CheckName | Language):
         return kind(value)
     return float(value) if kind is float else value
 

@@ -1,6 +1,6 @@
 """Reports what a Python source file defines, without running it.
 
-    python -I -S inspect_python.py FILE ENTRY      prints one JSON object
+    python -I -S start.py inspect_python.py FILE ENTRY      prints one JSON object
 
 Runs in a separate process, because a hostile file may crash the parser.
 """
@@ -9,10 +9,14 @@ import ast
 import builtins
 import json
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 _MOST_CALLS = 5
 _TRITON = "triton"
+_EXTENSION = "cpp_extension"  # torch's module that builds CUDA source
 _DECORATORS = ("jit", "constexpr_function")
 _TILE_ARRAY = "handle"  # the attribute in which a tile has its value, in Triton's own code
 
@@ -20,12 +24,17 @@ _TILE_ARRAY = "handle"  # the attribute in which a tile has its value, in Triton
 def inspect(source: bytes, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
     """Return {"syntax": …}, or what the file defines:
 
-        {"functions": […], "assigned": […], "entry": {…}|None, "foreign": […]}
+        {"functions": […], "assigned": […], "entry": {…}|None, "foreign": […], "inline": int|None}
 
     A file that parses may still be nested too deeply for a walk over the tree.
     """
+    return parsed(source, lambda tree: _inspect(tree, entry))
+
+
+def parsed(source: bytes, read: Callable[[ast.Module], dict[str, Any]]) -> dict[str, Any]:
+    """Return what `read` finds in a file, or {"syntax": …}."""
     try:
-        return _inspect(ast.parse(source), entry)
+        return read(ast.parse(source))
     except SyntaxError as error:
         return {"syntax": {"message": error.msg, "line": error.lineno, "column": error.offset}}
     except (RecursionError, MemoryError):
@@ -46,7 +55,19 @@ def _inspect(tree: ast.Module, entry: str) -> dict:  # type: ignore[type-arg] # 
         "assigned": sorted(_assigned(tree)),
         "entry": _parameters(found) if found else None,
         "foreign": _foreign(tree),
+        "inline": _inline(tree),
     }
+
+
+def _inline(tree: ast.Module) -> int | None:
+    """Return the line that asks torch to build CUDA source, None if there is none."""
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").endswith(_EXTENSION))
+        or (isinstance(node, ast.Attribute) and node.attr == "load_inline")
+    ]
+    return min(lines, default=None)
 
 
 def _assigned(tree: ast.Module) -> set[str]:
@@ -148,5 +169,7 @@ def _dotted(called: ast.expr) -> list[str]:
     return [called.id, *reversed(names)] if isinstance(called, ast.Name) else [""]
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print what the file of the command line defines."""
+    warnings.simplefilter("ignore")  # they would be printed before the result
     print(json.dumps(inspect(Path(sys.argv[1]).read_bytes(), sys.argv[2])))

@@ -13,7 +13,8 @@ from paths import REPOSITORY
 from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.model import Assignment, Kernel
 from grader.assignment.reader import read_assignment
-from grader.build.kernel_file import Checked, build_checked
+from grader.build.artifact import Checked
+from grader.build.kernel_file import build_checked
 from grader.checks.common.case_run import RunSetup
 from grader.checks.counters.count import CounterScoring, check_host_counters, counting_case
 from grader.judge.oracle import Oracle

@@ -28,7 +28,7 @@ from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
 from grader.system.toolchain import Tool
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device
 
 
 @pytest.fixture(scope="module")
@@ -452,8 +452,7 @@ def test_a_file_for_one_compiler_is_a_compile_error(name: str, tmp_path: Path) -
     text = ONE_COMPILER_ONLY[name] + 'extern "C" void silu(const float*, float*, int) {}\n'
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     built = build(
-        assignment, SourceFile(path="silu.cu", text=text), Language.CUDA, Device.CPU,
-        architecture=None, scratch=tmp_path,
+        assignment, SourceFile(path="silu.cu", text=text), Device.CPU, architecture=None
     )  # fmt: skip
     assert isinstance(built, Rejected)
     assert built.verdict is Verdict.COMPILE_ERROR, built.message
@@ -474,8 +473,7 @@ def test_a_forgotten_mark_is_a_compile_error_without_nvcc(
     text = (folder / "silu.cu").read_text()
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     built = build(
-        assignment, SourceFile(path="silu.cu", text=text), Language.CUDA, Device.CPU,
-        architecture=None, scratch=tmp_path,
+        assignment, SourceFile(path="silu.cu", text=text), Device.CPU, architecture=None
     )  # fmt: skip
     assert isinstance(built, Rejected)
     assert built.verdict is Verdict.COMPILE_ERROR

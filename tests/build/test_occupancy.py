@@ -16,7 +16,7 @@ from grader.protocol.targets import TARGETS
 from grader.report.evidence import LaunchResources
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device
 
 
 def used(kernel: str = "k", registers: int = 32, shared: int = 0) -> Resources:
@@ -93,10 +93,8 @@ def test_nvcc_says_what_kernels_use_with_a_gpu_and_without(
     built = build(
         assignment,
         SourceFile(path=name, text=text),
-        Language.CUDA,
         device,
         architecture=architecture,
-        scratch=tmp_path,
     )
     assert isinstance(built, Built)
     assert built.evidence.diagnostics == ()

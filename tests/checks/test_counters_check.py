@@ -31,8 +31,8 @@ from grader.assignment.counter_bounds import (
 )
 from grader.assignment.model import Assignment, Kernel, Rules
 from grader.assignment.reader import read_assignment
-from grader.build.artifact import Built
-from grader.build.kernel_file import Checked, build_checked
+from grader.build.artifact import Built, Checked
+from grader.build.kernel_file import build_checked
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.counters.count import (

@@ -72,7 +72,7 @@ def test_torch_is_as_fast_as_torch(first_gpu: Gpu) -> None:
     assert speedups(found) == pytest.approx([1.0] * 3, abs=NOISE)
 
 
-@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("language", [Language.CUDA, Language.TRITON])
 def test_a_good_kernel_reaches_a_tier_by_the_copys_bandwidth(
     first_gpu: Gpu, language: Language
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_good_kernel_reaches_a_tier_by_the_copys_bandwidth(
     assert (evidence.reached_by, evidence.roof_kind, evidence.share) == ("roof", "copy", 1.0)
 
 
-@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize("language", [Language.CUDA, Language.TRITON])
 def test_one_submission_gets_one_figure(first_gpu: Gpu, language: Language) -> None:
     text = reference(language)
     found = [timed(first_gpu, language, text, seed=seed, assignment=silu()) for seed in range(3)]

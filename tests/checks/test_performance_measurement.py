@@ -21,7 +21,7 @@ from grader.assignment.model import Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.baseline import build_baseline
-from grader.build.kernel_file import build
+from grader.checks.check import BuildRequest
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.buffer_pool import BufferPool, Sample, open_buffer_pool
@@ -37,6 +37,7 @@ from grader.judge.oracle import Oracle
 from grader.judge.outcome import Outcome
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
+from grader.languages.registry import support_of
 from grader.protocol import wire
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
@@ -139,9 +140,14 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
     ) -> Measured:
         name = SILU.kernels[0].files[language]
         hand_in = SourceFile(path=name, text=text)
-        built = build(
-            SILU, hand_in, language, Device.CPU, architecture=None, scratch=tmp_path / "built"
+        request = BuildRequest(
+            assignment=SILU,
+            source=hand_in,
+            device=Device.CPU,
+            architecture=None,
+            scratch=tmp_path / "built",
         )
+        built = support_of(language).build(request)
         assert isinstance(built, Built), built
         baseline = build_baseline(SILU, Device.CPU, tmp_path / "baseline")
         bench = RunSetup(assignment=SILU, built=built, server=server, driver=None, private=False)

@@ -66,7 +66,7 @@ def build(silu: Assignment, tmp_path: Path) -> Future[Built | Rejected]:
     folder = tmp_path / "hand_in"
     folder.mkdir()
     (folder / "silu.cu").write_text(LOUD)
-    return finished(built_for(silu, folder, tmp_path / "scratch"))
+    return finished(built_for(silu, folder))
 
 
 @pytest.fixture

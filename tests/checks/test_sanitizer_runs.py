@@ -66,7 +66,7 @@ def check(
         folder.mkdir()
         (folder / "silu.cu").write_text(str(hand_in))
     tool = stand_in(tmp_path, body)
-    built = built_for(assignment, folder, tmp_path / "scratch")
+    built = built_for(assignment, folder)
     oracle = Oracle(assignment)
     drawn = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
     cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]

@@ -17,7 +17,7 @@ from grader.assignment.cases import CaseTemplate
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
-from grader.build.kernel_file import build
+from grader.build.python_source import build_python
 from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.tool_run import Prepared
@@ -112,10 +112,8 @@ def check(
         text = TOOL.format(python=sys.executable, outputs=str(outputs), body=body)
         program.write_text(text)
         program.chmod(0o755)
-        built = build(
-            silu, read_submission(folder, silu).files["silu.py"], Language.TRITON, Device.CPU,
-            architecture=None, scratch=tmp_path / "scratch",
-        )  # fmt: skip
+        source = read_submission(folder, silu).files["silu.py"]
+        built = build_python(silu.signature, source, Device.CPU, tmp_path / "scratch")
         assert isinstance(built, Built)
         setup = RunSetup(assignment=silu, built=built, server=server, driver=None, private=False)
         found = Tool(name="compute-sanitizer", path=program, version="2025.3.1") if tool else None

@@ -46,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> tuple[byt
     program.chmod(0o755)
     ncu = Tool(name="ncu", path=program, version="2025.3")
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
-    built = built_for(assignment, REPOSITORY / "reference" / "silu", tmp_path / "scratch")
+    built = built_for(assignment, REPOSITORY / "reference" / "silu")
     setup = RunSetup(assignment=assignment, built=built, server=None, driver=None, private=False)
     case = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)[0]
     prepared: Prepared = case, Oracle(assignment).data(case, Language.CUDA)

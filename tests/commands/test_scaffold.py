@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
-from grader.commands.scaffold.draft import make_draft
+from grader.commands.scaffold.draft import DRAFTED, make_draft
 from grader.commands.scaffold.files import course_folder, gaps, write_files
 from grader.commands.verify import lints
 from grader.commands.verify.lints import benchmarks
@@ -275,3 +275,9 @@ def test_the_course_says_in_which_languages_and_with_which_handout(tmp_path: Pat
     assignment = read_assignment(tmp_path / "assignments" / "other")
     findings = [text for _, text in lints.languages(assignment, tmp_path)]
     assert findings == ["other has no file in Triton"]
+
+
+def test_a_courses_language_without_templates_is_left_out() -> None:
+    for spoken, drafted in (("cuda", (Language.CUDA,)), ("inline_cuda", DRAFTED)):
+        languages = dict.fromkeys((spoken, "inline_cuda"))
+        assert make_draft("fresh", None, languages, ADDITION).languages == drafted

@@ -64,7 +64,7 @@ def hand_in(folder: Path, kernel: str, *, more: str = "") -> Path:
 
 
 @pytest.mark.parametrize("transport", ["shared", "private"])
-@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize("language", [Language.CUDA, Language.TRITON])
 def test_the_reference_is_accepted(
     first_gpu: Gpu, silu: Assignment, language: Language, transport: Transport
 ) -> None:
@@ -193,7 +193,7 @@ def free_mib(gpu: Gpu) -> int:
 
 
 @pytest.mark.parametrize("check", [CheckName.RULES, CheckName.MEMORY, CheckName.COUNTERS])
-@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize("language", [Language.CUDA, Language.TRITON])
 def test_each_check_alone_opens_the_gpu_first(
     first_gpu: Gpu, silu: Assignment, language: Language, check: CheckName
 ) -> None:

@@ -55,6 +55,16 @@ def test_a_program_belongs_to_the_assignment_whose_kernel_is_beside_it(tmp_path:
     assert "silu.cu" in found.submission, "the program runs with it"
 
 
+def test_of_assignments_with_the_same_file_the_one_with_files_beside_it_is_meant(
+    tmp_path: Path,
+) -> None:
+    shutil.copy(REFERENCE / "gemm" / "v2_tiled.cu", tmp_path)
+    with pytest.raises(UsageError, match="could be a file of attention, gemm"):
+        chosen(tmp_path / "v2_tiled.cu")
+    shutil.copy(REFERENCE / "gemm" / "v1_simple.cu", tmp_path)
+    assert parts(chosen(tmp_path / "v2_tiled.cu")) == [("gemm", {"v2_tiled"}, {"cuda"})]
+
+
 def test_a_file_of_another_name_is_the_only_kernel_that_is_left(tmp_path: Path) -> None:
     file = tmp_path / "mine.cu"
     shutil.copy(REFERENCE / "silu" / "silu.cu", file)

@@ -118,10 +118,8 @@ def run(
     built = build(
         assignment,
         read_submission(folder, assignment).files["silu.cu"],
-        Language.CUDA,
         Device.CUDA,
         architecture=gpu.compute_capability,
-        scratch=scratch,
     )
     assert isinstance(built, Built), built
     torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own

@@ -24,7 +24,7 @@ from grader.report import evidence, model
 from grader.report.model import Report, to_json, write_report
 from grader.report.reader import read_report
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Language
 
 SCHEMA = report_document.schema()
 DEFINITIONS: dict[str, Any] = SCHEMA["$defs"]
@@ -115,6 +115,8 @@ def _of_hint(hint: Any) -> set[Any]:
         return {"object"}
     if hint is CheckName:
         return set(CheckName.all())
+    if hint is Language:
+        return set(Language)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return {member.value for member in hint}
     plain = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): None}

@@ -10,7 +10,7 @@ from grader.build.artifact import Built
 from grader.build.kernel_file import build
 from grader.submission.reader import read_submission
 from grader.system.toolchain import Tool
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device
 
 STAND_IN = """\
 #!{python}
@@ -38,15 +38,13 @@ def stand_in(folder: Path, body: str) -> Tool:
     return Tool(name="compute-sanitizer", path=program, version="2025.3.1")
 
 
-def built_for(assignment: Assignment, folder: Path, scratch: Path) -> Built:
+def built_for(assignment: Assignment, folder: Path) -> Built:
     """Build the `silu.cu` of a folder for the CPU."""
     built = build(
         assignment,
         read_submission(folder, assignment).files["silu.cu"],
-        Language.CUDA,
         Device.CPU,
         architecture=None,
-        scratch=scratch,
     )
     assert isinstance(built, Built), built
     return built

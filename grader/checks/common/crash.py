@@ -19,7 +19,7 @@ from grader.checks.common.source_lines import locator
 from grader.checks.common.stuck_loops import stuck_loop
 from grader.judge.outcome import Outcome
 from grader.text.hints import hints
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device
 
 _MOST_CHARACTERS = 500
 _MOST_SAMPLES = 60  # of the places where a call was
@@ -82,7 +82,7 @@ def source_place(record: dict[str, Any], built: Built) -> str:
     if line := record_line(record):
         return f"{built.file}:{line}"
     offset = record.get("pc")
-    if type(offset) is not int or not 0 <= offset < 2**63 or built.language is not Language.CUDA:
+    if type(offset) is not int or not 0 <= offset < 2**63 or built.language.imported:
         return ""
     place = locator(built)({offset}).get(offset)
     file = built.own_file(place.file) if place is not None else None
@@ -168,7 +168,7 @@ def sampled_place(outcome: Outcome, built: Built) -> str:
         place = f"{built.file}:{own['line']}" if own else ""
     why = ""
     in_entry_file = not place or place.startswith(f"{built.file}:")
-    if in_entry_file and (stuck := stuck_loop(built.text, built.language, _line_of(place))):
+    if in_entry_file and (stuck := stuck_loop(built.text, built.language.base, _line_of(place))):
         place, why = f"{built.file}:{stuck.line}", f": {stuck.why}"
     if kernel:
         return f"; it was in the kernel {kernel}" + (f" ({place})" if place else "") + why
@@ -183,7 +183,7 @@ def _line_of(place: str) -> int | None:
 def _first_place(samples: list[dict[str, Any]], built: Built) -> str:
     """Return the first place in the student's file, with one look-up for all."""
     offsets = [at for one in samples if type(at := one.get("pc")) is int and 0 <= at < 2**63]
-    if not offsets or built.language is not Language.CUDA:
+    if not offsets or built.language.imported:
         return ""
     places = locator(built)(set(offsets))
     for offset in offsets:

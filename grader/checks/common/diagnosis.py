@@ -255,7 +255,7 @@ def _no_gpu(reason: str, built: Built) -> Diagnosis:
 def _not_executed(record: dict[str, Any], built: Built, limits: Limits, subject: str) -> Diagnosis:
     """Explain where the executor gave up: at what it cannot run, or in a loop without end."""
     place = _place_of(record, built)
-    stuck = stuck_loop(built.text, built.language, record_line(record))
+    stuck = stuck_loop(built.text, built.language.base, record_line(record))
     at = f" ({built.file}:{stuck.line}): {stuck.why}" if stuck else _at(place)
     endless = {"endless": at, "repeated": f": {text_of(record, 'message')}"}
     if (where := endless.get(str(record.get("reason")))) is not None:

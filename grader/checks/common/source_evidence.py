@@ -46,7 +46,7 @@ def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
     if found.file != built.file or kept:
         return found
     if found.kind in _LAUNCHED_WRONG and found.kernel is not None:
-        words = launch_hint(built.text, built.language, signature, found.kernel)
+        words = launch_hint(built.text, built.language.base, signature, found.kernel)
         if words:
             return replace(found, hint=words)
     one_lane = found.hint == hints("found")["one lane past the end"]
@@ -71,5 +71,5 @@ def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
         }:
             words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
             words = words.replace("KERNEL", found.kernel)
-        words = words or index_hint(found, built.text, built.language)
+        words = words or index_hint(found, built.text, built.language.base)
     return replace(found, hint=words) if words else found

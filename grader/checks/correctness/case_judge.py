@@ -216,7 +216,7 @@ class CaseJudge:
         if pattern.startswith(NOTHING_WRITTEN) and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
         built = self._setup.built
-        if pattern.startswith(NOTHING_WRITTEN) and built.language is Language.TRITON:
+        if pattern.startswith(NOTHING_WRITTEN) and built.language.base is Language.TRITON:
             line = rebound_name(built.text, entry, output)
             if line is not None:
                 words = hints("kernel_source")["rebound"]
@@ -227,7 +227,7 @@ class CaseJudge:
         known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
         if not known and (words := self._launch_hint() or self._host_hint()):
             return words
-        if built.language is Language.CUDA and (words := self._copy_hint(pattern, output)):
+        if built.language.base is Language.CUDA and (words := self._copy_hint(pattern, output)):
             return words
         return matching_hint(pattern, *own, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
@@ -252,14 +252,14 @@ class CaseJudge:
     def _host_hint(self) -> str:
         """Return which memory the host code uses in a way that cannot be meant, "" if none."""
         built = self._setup.built
-        if built.language is not Language.CUDA:
+        if built.language.base is not Language.CUDA:
             return ""
         return freed_hint(built.text) or address_hint(built.text)
 
     def _launch_hint(self) -> str:
         """Return what the source shows to be wrong about a launch, "" if nothing."""
         built = self._setup.built
-        return launch_hint(built.text, built.language, self._setup.assignment.signature)
+        return launch_hint(built.text, built.language.base, self._setup.assignment.signature)
 
     def _launched_words(self, unwritten: torch.Tensor, output: str) -> str:
         """Return what the first call launched, as evidence for elements that were not written."""
@@ -273,7 +273,7 @@ class CaseJudge:
                 if not bool(unwritten.all()):
                     return f"; {words}" if words else ""
                 return "; no copy and no kernel wrote to it"
-            triton = built.language is Language.TRITON
+            triton = built.language.base is Language.TRITON
             return "; no kernel ran" + (" (a grid of 0 runs no program)" if triton else "")
         # The last kernel writes the output, as a rule.
         written = int((~unwritten).sum())
@@ -287,10 +287,10 @@ class CaseJudge:
             of_every=_first_of_every(rows) or _first_of_every(rows.t()) or (0, 0),
         )
         # A program has no number of threads that shows whether there are enough.
-        programs = built.language is Language.TRITON and launched.endswith(("program", "programs"))
+        programs = built.language.imported and launched.endswith(("program", "programs"))
         if launched.endswith("too few for one each") or programs:
             kernel = str(self._launched[-1].get("kernel"))
-            launched += grid_text(built.text, built.language, kernel)
+            launched += grid_text(built.text, built.language.base, kernel)
         return f"; {launched}"
 
     def _call_once(
@@ -413,7 +413,7 @@ def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis
         return Diagnosis(
             Verdict.MEMORY_ERROR,
             f"wrote outside `{buffer.name}`: {element} {place}",
-            hint=_MASK_HINT if language is Language.TRITON else OUTSIDE_HINT,
+            hint=_MASK_HINT if language.base is Language.TRITON else OUTSIDE_HINT,
         )
     return None
 

@@ -1,7 +1,4 @@
-"""The correctness check: all cases.
-
-Without a GPU also, for Triton, the compile gate, and for CUDA C++ small cases in another order.
-"""
+"""The correctness check: all cases, and what the language adds to them."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from grader.build.artifact import Rejected
-from grader.build.compile_gate import compile_launches
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.case_property import rest_of_groups, separating_property
@@ -21,7 +16,7 @@ from grader.report.verdict import Verdict, aggregate
 from grader.text.hints import hints, matching_hint
 from grader.text.numbers import without_numbers as alike
 from grader.text.sizes import case_text
-from grader.vocabulary import CheckName, Device, Language, Visibility
+from grader.vocabulary import CheckName, Visibility
 
 
 class CorrectnessCheck(Check[CorrectnessEvidence]):
@@ -32,8 +27,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
     needs_correct = False
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[CorrectnessEvidence]]:
-        """Run every case; compile the Triton launches that were executed, for a GPU."""
-        from grader.checks.correctness.compile_ahead import compile_ahead
+        """Run every case."""
         from grader.checks.correctness.judging import check_correctness
 
         launches: list[dict[str, Any]] = []
@@ -47,33 +41,15 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
 
         context.set_steps(len(context.cases))
         setup = context.setup()
-        if context.gpu is not None and "autotune" in context.file.source.text:
-            compile_ahead(setup, context.cases, context.data, context.gpu, context.cores)
+        context.support.before_cases(context, setup)
         verified = check_correctness(
             setup, context.cases, context.data, context.advance, keep, context.oracle
         )
-        if context.device is Device.CPU and context.file.language is Language.CUDA:
-            verified = _interleaved(context, verified)
+        verified = context.support.after_cases(context, verified, launches)
         outcomes = by_visibility(verified, context.assignment.weights)
-        # On a GPU no case is right if a kernel does not compile, or cannot be launched.
-        right = any(case.verdict.earns_points for case in verified.cases)
-        if right and launches and context.file.language is Language.TRITON:
-            context.replace_build(compile_launches(context.built, launches))
         elsewhere = context.assignment.hidden_elsewhere
         outcomes += hidden_elsewhere(elsewhere, context.assignment.hidden_weight)
         return [replace(outcome, host_wrote=bool(host_wrote)) for outcome in outcomes]
-
-
-def _interleaved(context: CheckContext, verified: CorrectnessEvidence) -> CorrectnessEvidence:
-    """Return the results, less what is right only because threads run one after another."""
-    from grader.checks.correctness.interleaved import judge_interleaved
-
-    if not all(case.verdict.earns_points for case in verified.cases):
-        return verified
-    checked = context.checked_build()
-    if isinstance(checked, Rejected):
-        return verified
-    return judge_interleaved(context.setup(checked.built), context.cases, context.data, verified)
 
 
 def by_visibility(

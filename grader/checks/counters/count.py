@@ -18,9 +18,10 @@ from typing import Any
 
 from grader.assignment.cases import Case, CaseTemplate
 from grader.assignment.counter_bounds import CountBound, CountName, FigureName, FigureUnit
+from grader.assignment.dialects import dialect
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
-from grader.checks.check import CheckOutcome
+from grader.checks.check import CheckContext, CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
@@ -76,19 +77,28 @@ def counting_case(
 
     Sizes that are ranges are drawn from `rng`, so that no kernel can know them.
 
-    In Triton a case of multiples of 16 goes first: the compiler splits wide accesses of others.
+    Where the compiler splits wide accesses of others, a case of the dialect's multiples goes first.
     """
     if kernel.counters is not None:
         dtypes = [kind.word for kind in assignment.signature.dtypes]
         template = CaseTemplate(sizes=kernel.counters.sizes, dtype=dtypes[0] if dtypes else "")
         return template.draw(rng.getrandbits(62))
-    if language is Language.TRITON:
-        return small_case(assignment, language, public_seed, preferred=_is_even)
-    return small_case(assignment, language, public_seed)
+    number = dialect(language).counted_multiples
+
+    def even(case: Case) -> bool:
+        return not any(value % number for value in case.sizes.values() if isinstance(value, int))
+
+    if number == 1:
+        return small_case(assignment, language, public_seed)
+    return small_case(assignment, language, public_seed, preferred=even)
 
 
-def _is_even(case: Case) -> bool:
-    return not any(value % 16 for value in case.sizes.values() if isinstance(value, int))
+def counting(context: CheckContext) -> tuple[Case, CounterScoring]:
+    """Return the case to count of a file, and how its figures count."""
+    kernel, language = context.file.kernel, context.file.language
+    rng = context.rng(CheckName.COUNTERS)
+    case = counting_case(context.assignment, kernel, language, context.public_seed, rng)
+    return case, CounterScoring.of(kernel, language, context.device)
 
 
 def check_host_counters(

@@ -68,7 +68,7 @@ def broken_bound(
     place = worst.file if worst.line is None else f"{worst.file}:{worst.line}"
     others = f" (and {more} more broken)" if more else ""
     hint = hints("counter")[figure.name]
-    if language is Language.TRITON:
+    if language.base is Language.TRITON:
         hint = hints("counter_triton").get(figure.name, hint)
     return f"{place}: {what}{others}", hint
 

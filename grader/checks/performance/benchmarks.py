@@ -122,7 +122,7 @@ def check_speed(
     Repeats the whole measurement if the first result is too uncertain for a verdict.
     """
     assignment, language = setup.assignment, setup.built.language
-    benchmarks = [b for b in assignment.benchmarks if language in b.languages]
+    benchmarks = [b for b in assignment.benchmarks if language.is_in(b.languages)]
     if not benchmarks:
         message = f"the assignment has no benchmark for {language.phrase}"
         diagnosis = Diagnosis(Verdict.NOT_MEASURED, message)

@@ -11,7 +11,7 @@ from grader.checks.common.small_case import small_case, unknown_small_case
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, suspicious_text
 from grader.report.evidence import BrokenRule, RulesEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName, Language, Visibility
+from grader.vocabulary import CheckName, Visibility
 
 
 class KernelRulesCheck(Check[RulesEvidence]):
@@ -26,10 +26,10 @@ class KernelRulesCheck(Check[RulesEvidence]):
         return not context.file.is_program and not context.file.kernel.rules.torch_allowed
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[RulesEvidence]]:
-        """Inspect the kernel, except a Triton kernel with wrong cases, which would run again."""
+        """Inspect the kernel, unless its cases are wrong and it would run again."""
         from grader.checks.rules.inspection import check_rules
 
-        if context.correct is False and context.file.language is Language.TRITON:
+        if context.correct is False and context.file.language.imported:
             return ()
         outcome = check_rules(
             context.setup(),
@@ -49,11 +49,11 @@ class KernelRulesCheck(Check[RulesEvidence]):
 
     @staticmethod
     def _host_work(context: CheckContext) -> BrokenRule | None:
-        """Return the rule that the host code of a right CUDA C++ kernel breaks."""
+        """Return the rule that the host code of a right kernel breaks."""
         from grader.checks.rules.host_work import can_tell, find_host_work
 
         file = context.file
-        wanted = file.language is Language.CUDA and not file.kernel.rules.host_allowed
+        wanted = context.support.host_is_native and not file.kernel.rules.host_allowed
         if not wanted or context.correct is False:
             return None
         checked = context.checked_build()

@@ -28,7 +28,7 @@ from grader.judge.oracle import CaseData
 from grader.judge.session import Session
 from grader.report.evidence import BrokenRule, RulesEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import Device, Language, Memory, Visibility
+from grader.vocabulary import Device, Memory, Visibility
 
 _HINT = "remove it: this kernel must be written by hand"
 
@@ -55,10 +55,12 @@ def check_rules(
     if host_wrote:
         broken = BrokenRule(rule="own_kernel", message=NOT_OWN)
         evidence = RulesEvidence(broken=(broken,), flags=tuple(flags))
-    elif setup.built.language is Language.TRITON:
+    elif setup.built.language.imported:
         evidence = _without_launches(setup, cases, data, flags)
-    else:
+    elif setup.built.path.suffix == ".so":
         evidence = _linked(setup, flags, host_work, allowed)
+    else:
+        evidence = RulesEvidence(broken=(), flags=tuple(flags))
     if evidence.broken:
         first = evidence.broken[0]
         named = f" ({', '.join(first.names)})" if first.names else ""

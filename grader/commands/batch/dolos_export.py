@@ -24,7 +24,6 @@ from grader.grading.plan import Options, make_plan
 from grader.submission.reader import read_submission
 from grader.vocabulary import Language
 
-_LANGUAGES = {Language.CUDA: "cpp", Language.TRITON: "python"}
 _HEAD = ("filename", "full_name", "id", "label")
 
 
@@ -91,7 +90,7 @@ def _write(
         rows.writerow((name, names or entry.name, ids or entry.name, assignment.name))
         write_text(folder / name, text, parents=True)
     write_text(folder / "info.csv", table.getvalue(), parents=True)
-    command = f"dolos run -l {_LANGUAGES[language]}"
+    command = f"dolos run -l {language.syntax}"
     stub = assignment.folder.parent.parent / TEMPLATES / assignment.name / path
     if stub.is_file():
         text = stub.read_text(encoding="utf-8", errors="replace")

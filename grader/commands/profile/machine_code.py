@@ -20,7 +20,7 @@ from typing import Any
 from grader.assignment.model import Assignment
 from grader.build.compile_gate import gpu_code
 from grader.build.cubins import CubinError, cubins
-from grader.commands.profile.resources import demangled, triton_launches, write_sources
+from grader.commands.profile.resources import as_built, demangled, triton_launches, write_sources
 from grader.errors import GraderError
 from grader.gpu.target import course_target
 from grader.grading.context import FileContext
@@ -29,7 +29,6 @@ from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
 from grader.system.toolchain import Tool
-from grader.vocabulary import Language
 
 _MOST_BYTES = 32 << 20  # of one file of code
 _DISASSEMBLE_S = 60.0
@@ -59,11 +58,11 @@ class Code(Enum):
 
 def machine_code(file: FileContext, code: Code) -> tuple[str, str]:
     """Return the listing of a file's kernels, and why there is none ("" if there is one)."""
-    source = file.file.source
+    source = as_built(file.built)
     files = {Path(source.path).name: source.text, **source.header_texts}
     sources = {name: text.splitlines() for name, text in files.items()}
     try:
-        if file.file.language is Language.TRITON:
+        if file.file.language.imported:
             texts, gpu = _triton(file, code), course_target().name
         else:
             architecture = _architecture(file)

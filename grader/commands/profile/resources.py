@@ -14,7 +14,7 @@ from typing import Any
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
-from grader.build.artifact import Rejected
+from grader.build.artifact import Built, Rejected
 from grader.build.compile_gate import CompiledLaunch, compile_launches, compiled_launches
 from grader.build.nvcc import nvcc_compiler
 from grader.build.ptxas import Resources, parse
@@ -44,6 +44,12 @@ def resources(
     kernels = parse(ended.output)
     names = demangled([used.kernel for used in kernels])
     return tuple(replace(used, kernel=names.get(used.kernel, used.kernel)) for used in kernels)
+
+
+def as_built(built: Built) -> SourceFile:
+    """Return the file as it was compiled, which may be a translation."""
+    headers = (SourceFile(path=name, text=text) for name, text in built.headers.items())
+    return SourceFile(path=built.file, text=built.text, headers=tuple(headers))
 
 
 def write_sources(folder: Path, assignment: Assignment, source: SourceFile) -> Path:

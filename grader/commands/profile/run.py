@@ -23,11 +23,10 @@ from rich.console import Console
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.build.ptxas import Resources
-from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_bytes, write_text
 from grader.commands.profile.machine_code import Code, machine_code
-from grader.commands.profile.resources import resources, triton_resources
+from grader.commands.profile.resources import as_built, resources, triton_resources
 from grader.commands.profile.roofline import bars, drawing
 from grader.commands.profile.trace import TIMES, trace
 from grader.errors import ExitCode, UsageError
@@ -197,7 +196,7 @@ class _Profile:
 
     def resources(self) -> None:
         """Write registers, shared memory and spills of each kernel in the file."""
-        if self.file.file.language is Language.TRITON:
+        if self.file.file.language.imported:
             self._triton_resources()
             return
         nvcc = toolchain.find_nvcc()
@@ -209,7 +208,7 @@ class _Profile:
         gpu = self.file.gpu
         architecture = gpu.compute_capability if gpu else course_target().version
         name = "sm_{}{}".format(*architecture)
-        kernels = resources(self.file.assignment, self.file.file.source, nvcc, architecture)
+        kernels = resources(self.file.assignment, as_built(self.file.built), nvcc, architecture)
         if not kernels:
             self._write(f"registers: nvcc finds no kernel in the file for {name}")
         for used in kernels:
@@ -240,7 +239,7 @@ class _Profile:
     def accesses(self) -> None:
         """Write the memory accesses that were counted on the CPU."""
         with self.progress.step(f"counting accesses of {self.file.file.title}"):
-            counted = CountersCheck().count(self.file)
+            counted = self.file.support.count(self.file)
         evidence = counted.evidence
         if evidence is None:
             self._write(f"accesses: {counted.diagnosis.message}")

@@ -14,7 +14,7 @@ from typing import Any
 from grader.assignment.cases import Case
 from grader.grading.context import FileContext
 from grader.text.printable import one_line
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName
 
 _SETTINGS = "trace=1"
 _CALLS = 2  # the first may make what later ones keep
@@ -33,7 +33,7 @@ def trace(file: FileContext) -> tuple[str, str]:
     """Return the trace of one case as JSON, and why there is none ("" if there is one)."""
     if file.gpu is not None:
         return "", "is made without a GPU: add `--device cpu`. On a GPU use Nsight Systems (`nsys`)"
-    if file.file.language is Language.TRITON:
+    if file.file.language.imported:
         return "", "is of CUDA C++; Triton's launches have no times without a GPU"
     # These import torch.
     from grader.checks.common.tool_run import run_under_tool

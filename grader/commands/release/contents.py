@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grader
 from grader.assignment.catalogue import ASSIGNMENTS
+from grader.assignment.dialects import may_include
 from grader.assignment.generated import STUBS_FILE, TEMPLATES
 from grader.assignment.model import ORACLE_FILE, Assignment
 from grader.assignment.reader import COURSE_FILE, SPEC_FILE
@@ -110,7 +111,7 @@ def stub_files(assignment: Assignment, repository: Path) -> Iterator[Entry]:
     """Yield the stubs, the header and given files. Raises UsageError if a file is missing."""
     template = repository / TEMPLATES / assignment.name
     names = [*assignment.paths, *assignment.given]
-    if any(name.endswith(".cu") for name in names):
+    if any(map(may_include, names)):
         names += assignment.header_texts
     for name in names:
         if not (template / name).is_file():

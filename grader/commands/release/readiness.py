@@ -17,8 +17,8 @@ from grader.assignment.model import Assignment
 from grader.commands.release.pack import Entry
 from grader.commands.verify.lints import FILL_IN, handout, unfilled
 from grader.errors import GraderError, UsageError
+from grader.vocabulary import Language
 
-_KERNEL_FILES = {".cu", ".cuh", ".h", ".py"}
 _LEAST_CHARACTERS = 12  # shorter lines, such as braces, prove nothing
 
 
@@ -88,7 +88,7 @@ def _solved_lines(reference: Path) -> set[str]:
     given: set[str] = set()
     for path in sorted(reference.rglob("*")):
         sample = path.relative_to(reference).parts[0] == "samples"
-        if sample or path.suffix not in _KERNEL_FILES or not path.is_file():
+        if sample or path.suffix not in Language.endings() or not path.is_file():
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         try:

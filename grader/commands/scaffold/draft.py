@@ -14,6 +14,7 @@ from grader.assignment.signature import Argument, ElementType, Signature
 from grader.errors import UsageError
 from grader.vocabulary import Language, Role
 
+DRAFTED = (Language.CUDA, Language.TRITON)  # the languages with templates
 EXAMPLE = "--argument input:float32[n]:in --argument output:float32[n]:out --argument n:int32"
 _FORM = re.compile(
     r"(?P<name>\w+)\s*:\s*(?P<type>\w+)\s*"
@@ -49,8 +50,7 @@ class Draft:
     @property
     def files(self) -> Mapping[Language, str]:
         """The kernel's file by language."""
-        endings = {Language.CUDA: ".cu", Language.TRITON: ".py"}
-        return {language: self.name + endings[language] for language in self.languages}
+        return {language: self.name + language.suffix for language in self.languages}
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -199,6 +199,7 @@ def make_draft(
 ) -> Draft:
     """Return the draft. Raises UsageError if no assignment can have these arguments.
 
+    Languages without templates, which a course may have, are left out; without one it has all.
     `types`, such as T=float32,float16, is a type variable of the arguments. With `kernel`, students
     write the bare kernel, which the grader launches.
     """
@@ -220,7 +221,7 @@ def make_draft(
         raise UsageError(problem, tip=f"for example: {EXAMPLE}")
     if kernel:
         signature = replace(signature, launch=_launch(signature))
-    wanted = frozenset(map(Language, languages)) or frozenset(Language)
+    wanted = frozenset(map(Language, languages)) & frozenset(DRAFTED) or frozenset(DRAFTED)
     return Draft(
         name=name,
         title=title or name.replace("_", " ").capitalize(),

@@ -3,7 +3,6 @@
     run, plan              the command; its tasks, and the rows that need no task
     tasks                  the tasks, and the worker pool that does them
     samples, judgement     the expectations of sample submissions, compared with reports
-    trivial_submissions    submissions that do no work and must earn nothing
     oracle_cases           all cases of an assignment with their data, for:
       oracle_proofs        properties of the oracle
       mutants              wrong results, which the comparison must refuse

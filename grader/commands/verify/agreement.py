@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from grader.assignment.dialects import dialect
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
 from grader.assignment.model import Assignment
 from grader.assignment.signature import Signature
@@ -42,14 +43,14 @@ def _file_rows(
     if not (solved / paths[0]).is_file():
         yield proof(assignment.name, subject, "is there", expected="a solved file", problem="none")
         return
-    wanted = (
-        parameters(signature.c_declaration, signature, language)
-        if language is Language.CUDA
-        else signature.python_declaration
-    )
+    python = language.base.syntax == "python"
+    allowed = [
+        one if python else parameters(one, signature, language)
+        for one in dialect(language).declarations(signature)
+    ]
     wrong = []
     # A given header, such as a launcher, may define the entry.
-    given = assignment.given if language is Language.CUDA else ()
+    given = assignment.given if dialect(language).includes else ()
     for what, folder in (("reference", solved), ("stub", stub)):
         files = (*(assignment.folder / name for name in given), *map(folder.joinpath, paths))
         text = "\n".join(
@@ -58,12 +59,12 @@ def _file_rows(
             if file.is_file()
         )
         defined = parameters(text, signature, language)
-        if defined != wanted:
+        if defined not in allowed:
             found = (
                 defined or _syntax_error(text, language) or f"no definition of {signature.entry}"
             )
             wrong.append(f"the {what}: {found}")
-    expected = f"{wanted}, in reference and stub"
+    expected = f"{allowed[0]}, in reference and stub"
     yield proof(assignment.name, subject, "signature", expected=expected, problem="; ".join(wrong))
 
 
@@ -73,7 +74,7 @@ def parameters(text: str, signature: Signature, language: Language) -> str | Non
     In CUDA C++ it is the last text that looks like a definition, without comments,
     `extern "C"`, `__restrict__` and insignificant whitespace.
     """
-    if language is Language.TRITON:
+    if language.base.syntax == "python":
         return _python_definition(text, signature.entry)
     plain = _COMMENT.sub(" ", text)
     lists = re.findall(rf"\bvoid\s+{re.escape(signature.entry)}\s*\(([^()]*)\)", plain)
@@ -90,7 +91,7 @@ def _parameter(text: str) -> str:
 
 def _syntax_error(text: str, language: Language) -> str:
     """Return why a Python file cannot be parsed; "" if it can."""
-    if language is Language.TRITON:
+    if language.base.syntax == "python":
         try:
             ast.parse(text)
         except SyntaxError as error:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from grader.checks.common import executor_findings
-from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.commands.verify.row import Row, State, differs_if
 from grader.commands.verify.samples import Expectation, Planted, Sample
+from grader.languages.registry import support_of
 from grader.report.evidence import BuildEvidence, CorrectnessEvidence, Finding, MemoryEvidence
 from grader.report.model import CheckResult, Report
 from grader.report.verdict import Verdict
@@ -121,7 +120,7 @@ def _fault(
         return _Promise(expected, f"not measured: {check.message}", False)
     evidence = check.evidence
     findings = evidence.findings if isinstance(evidence, MemoryEvidence) else ()
-    on_cpu = executor_findings.TOOL if language == Language.TRITON else HOST_TOOL
+    on_cpu = support_of(Language(language)).tool_on_cpu
     tool = on_cpu if planted.gpu == "blind" else f"compute-sanitizer {planted.gpu}"
     if severity is not None and on_gpu:
         expected += f" by {tool.removeprefix('compute-sanitizer ')}"

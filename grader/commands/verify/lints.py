@@ -20,7 +20,7 @@ from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
 from grader.assignment.reader import read_course
 from grader.assignment.tolerance import Tolerance
 from grader.commands.verify.row import Row, State
-from grader.commands.verify.samples import patched_samples, patches_of, samples_of
+from grader.commands.verify.samples import in_language, patched_samples, patches_of, samples_of
 from grader.gpu.models import MODELS, common, is_model
 from grader.report.verdict import Verdict
 from grader.timing.proposal import figure_words, margin, tier_words
@@ -33,7 +33,6 @@ _LARGEST_FRACTION = 0.05  # one lane of a warp is 1/32, one row of a tile of 16 
 _LEAST_DRAWS = 8  # a range of fewer sizes can be guessed
 LEAST_BASELINE_US = 100.0  # launch overhead dominates shorter calls
 FILL_IN = "FILL IN"  # the mark of `grade new` for the instructor
-_STUBS = {".cu", ".cuh", ".py", ".h"}
 
 Findings = Iterator[tuple[State, str]]
 Lint = Callable[[Assignment, Path], Findings]
@@ -94,7 +93,9 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
             )
     for language in assignment.languages:
         for device in Device:
-            if not any(language in case.languages and device in case.devices for case in others):
+            if not any(
+                language.is_in(case.languages) and device in case.devices for case in others
+            ):
                 lacking = f"no hidden case for {language.phrase} on {device}"
                 yield State.WARNING, f"{lacking}: sizes can be hard-coded"
 
@@ -103,7 +104,9 @@ def sizes(assignment: Assignment, _: Path) -> Findings:
     """A size that is the same in all cases of a device: it could be hard-coded."""
     for language in assignment.languages:
         for device in Device:
-            cases = [c for c in assignment.cases if language in c.languages and device in c.devices]
+            cases = [
+                c for c in assignment.cases if language.is_in(c.languages) and device in c.devices
+            ]
             if not cases:
                 yield State.WARNING, f"no case for {language.phrase} on {device}"
             for name in sorted(assignment.signature.extents):
@@ -174,6 +177,7 @@ def samples(assignment: Assignment, reference: Path) -> Findings:
     for patch in patches_of(reference):
         with contextlib.suppress(ValueError):  # the patch's own row says why
             found += patched_samples(patch, reference)
+    found = [in_language(sample, assignment) for sample in found]
     for language in assignment.languages:
         verdicts = Counter(s.verdict for s in found if s.language == language)
         count = sum(verdicts.values())
@@ -285,7 +289,7 @@ def benchmarks(assignment: Assignment, _: Path) -> Findings:
             "could keep that of an earlier call",
         )
     for language in assignment.languages:
-        if not any(language in benchmark.languages for benchmark in assignment.benchmarks):
+        if not any(language.is_in(benchmark.languages) for benchmark in assignment.benchmarks):
             yield State.DIFFERS, f"no benchmark for {language.phrase}"
     short = {
         (calibration.gpu, timing.name): timing.baseline_us
@@ -324,7 +328,7 @@ def stray_stubs(assignment: Assignment, reference: Path) -> Findings:
     names = {*assignment.paths, *assignment.given, PROGRAM_FILE, *assignment.header_texts}
     for path in sorted(template.rglob("*")):
         name = path.relative_to(template).as_posix()
-        if path.suffix in _STUBS and path.is_file() and name not in names:
+        if path.suffix in Language.endings() and path.is_file() and name not in names:
             yield State.WARNING, f"{path} belongs to no kernel: delete it"
 
 

@@ -19,8 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from grader.vocabulary import Language
+
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@.*")
-_COMMENTS = {".cu": "//", ".cuh": "//", ".h": "//", ".py": "#"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,7 +49,7 @@ def patched_files(patch: Path, reference: Path) -> Mapping[str, str]:
 
 def expectation_line(patch: Path, file: str) -> str:
     """Return the patch's `expect:` line for a file, "" if there is none."""
-    mark = _COMMENTS[Path(file).suffix]
+    mark = Language.endings()[Path(file).suffix]
     lines = patch.read_text(encoding="utf-8", errors="replace").splitlines()
     return next((line for line in lines if line.startswith(f"{mark} expect:")), "")
 
@@ -67,8 +68,10 @@ def _hunks(lines: Sequence[str], patch: Path) -> dict[str, list[_Hunk]]:
         if line.startswith("+++ "):
             path = line[4:].partition("\t")[0].strip()
             name = PurePosixPath(path).name
-            if Path(name).suffix not in _COMMENTS:
-                raise ValueError(f"{patch}:{number}: `{name}` is no .cu, .cuh, .h or .py file")
+            *others, last = Language.endings()
+            if Path(name).suffix not in (*others, last):
+                known = f"{', '.join(others)} or {last}"
+                raise ValueError(f"{patch}:{number}: `{name}` is no {known} file")
             if name in files:
                 raise ValueError(f"{patch}:{number}: `{name}` occurs twice")
             current = files[name] = []

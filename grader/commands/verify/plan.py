@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from grader.assignment.generated import REFERENCES, TEMPLATES
-from grader.assignment.model import Assignment, Kernel
+from grader.assignment.model import PROGRAM_LANGUAGE, Assignment, Kernel
 from grader.assignment.problem import choices
 from grader.commands.verify import tasks
 from grader.commands.verify.agreement import agreement_rows
@@ -28,15 +29,16 @@ from grader.commands.verify.row import Row, proof
 from grader.commands.verify.samples import (
     Expectation,
     Sample,
+    in_language,
     patched_samples,
     patches_of,
     samples_of,
     stray_files,
 )
 from grader.commands.verify.tasks import Task
-from grader.commands.verify.trivial_submissions import touched, zeros
 from grader.emulation.cuda_cpp import contracts
 from grader.grading.plan import Options
+from grader.languages.registry import support_of
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language
 
@@ -173,7 +175,11 @@ def _trivial(
         others = _solved(assignment, repository / REFERENCES / assignment.name)
     else:
         texts.append(
-            (f"trivial {label}", "writes zeros", zeros(assignment.of(kernel).signature, language))
+            (
+                f"trivial {label}",
+                "writes zeros",
+                support_of(language).zeros(assignment.of(kernel).signature),
+            )
         )
     template = repository / TEMPLATES / assignment.name
     for path in kernel.headers.get(language, ()):
@@ -182,7 +188,9 @@ def _trivial(
     stub = template / file
     if stub.is_file():
         text = stub.read_text(encoding="utf-8", errors="replace")
-        texts.append((f"stub {label}", "touched", touched(text, language)))
+        texts.append(
+            (f"stub {label}", "touched", f"{text.rstrip()}\n{language.comment} Not done yet.\n")
+        )
     for subject, check, trivial in texts:
         if trivial is not None:
             files = {**others, file: trivial}
@@ -196,12 +204,15 @@ def _trivial(
 
 
 def _contraction(assignment: Assignment, reference: Path, options: Options) -> Iterator[Task]:
-    """Yield a task for each solved CUDA C++ file with an output of floats that must be exact."""
-    language = Language.CUDA
+    """Yield a task for each solved file with an output of floats that must be exact.
+
+    Only files that become CUDA C++ can be compiled with contraction.
+    """
     if options.device is not Device.CPU or not contracts():
         return
-    for kernel in assignment.kernels:
-        if not _exact_floats(assignment.of(kernel), language):
+    for kernel, language in product(assignment.kernels, Language):
+        contracted = language.base is Language.CUDA
+        if not contracted or not _exact_floats(assignment.of(kernel), language):
             continue
         file = kernel.files.get(language)
         if file and options.wants(kernel.name, language) and (reference / file).is_file():
@@ -234,8 +245,9 @@ def _exact_floats(assignment: Assignment, language: Language) -> bool:
 
 
 def _solved(assignment: Assignment, reference: Path) -> dict[str, str]:
-    """Return the solved kernels in CUDA C++ by path."""
-    paths = [k.files[Language.CUDA] for k in assignment.kernels if Language.CUDA in k.files]
+    """Return the solved kernels that the student's own program is linked with, by path."""
+    spoken = PROGRAM_LANGUAGE
+    paths = [k.files[spoken] for k in assignment.kernels if spoken in k.files]
     return {
         path: (reference / path).read_text(encoding="utf-8")
         for path in paths
@@ -248,6 +260,7 @@ def _planned_sample(assignment: Assignment, sample: Sample, options: Options) ->
     subject = f"sample {sample.title}"
     try:
         _check_place(sample, assignment)
+        sample = in_language(sample, assignment)
         language = Language(sample.language)
         expectation = _expectation(sample)
         kernel = _kernel_of(sample, assignment, expectation.kernel)

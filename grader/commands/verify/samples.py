@@ -37,18 +37,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from grader.assignment.model import PROGRAM_LANGUAGE, Assignment
 from grader.commands.verify.patches import expectation_line, patched_files
 from grader.report.evidence import FindingKind, Severity
-from grader.vocabulary import CheckName, Device
+from grader.vocabulary import CheckName, Device, Language
 
 SAMPLES = "samples"
-LANGUAGES = {".cu": "cuda", ".py": "triton"}
 PROGRAM = "main.cu"
-_HEADERS = (".cuh", ".h")
 
 KINDS = frozenset(get_args(FindingKind))
 SEVERITIES = frozenset({*get_args(Severity), "blind"})
@@ -137,7 +136,7 @@ class Sample:
     @property
     def has_program(self) -> bool:
         """True if the student's own program is submitted too; it may have the fault."""
-        alone = self.patch is not None or self.language != "cuda" or self.file == PROGRAM
+        alone = self.patch is not None or self.language != PROGRAM_LANGUAGE or self.file == PROGRAM
         return not alone and (self.folder / PROGRAM).is_file()
 
     @property
@@ -174,7 +173,7 @@ def find_samples(reference: Path) -> Iterator[Sample]:
 def samples_of(reference: Path) -> Iterator[Sample]:
     """Yield the samples of one assignment that are files; its solved files are in `reference`."""
     for folder in sorted((reference / SAMPLES).glob("*/*")):
-        files = [p for p in sorted(folder.rglob("*")) if p.suffix in LANGUAGES and p.is_file()]
+        files = [p for p in sorted(folder.rglob("*")) if _language(p) and p.is_file()]
         kernels = [path for path in files if path != folder / PROGRAM]
         accompanied = any(path.suffix == ".cu" for path in kernels)
         for path in kernels if accompanied else files:
@@ -182,10 +181,26 @@ def samples_of(reference: Path) -> Iterator[Sample]:
                 assignment=reference.name,
                 verdict=folder.parent.name,
                 name=folder.name,
-                language=LANGUAGES[path.suffix],
+                language=_language(path),
                 folder=folder,
                 file=path.relative_to(folder).as_posix(),
             )
+
+
+def in_language(sample: Sample, assignment: Assignment) -> Sample:
+    """Return the sample with its file's language in the spec: two may have one ending."""
+    spoken = (
+        language
+        for kernel in assignment.parts
+        for language in kernel.files
+        if sample.file in kernel.paths_in(language)
+    )
+    return replace(sample, language=next(spoken, sample.language))
+
+
+def _language(path: Path) -> str:
+    """Return the first language whose files end like this, "" if there is none."""
+    return next((one.value for one in Language if one.suffix == path.suffix), "")
 
 
 def patches_of(reference: Path) -> Iterator[Path]:
@@ -196,7 +211,7 @@ def patches_of(reference: Path) -> Iterator[Path]:
 def patched_samples(patch: Path, reference: Path) -> Iterator[Sample]:
     """Yield the samples of a patch. Raises ValueError, with a sentence, if it does not apply."""
     changed = patched_files(patch, reference)
-    files = [file for file in changed if Path(file).suffix in LANGUAGES]
+    files = [file for file in changed if _language(Path(file))]
     # A header's sample is that of the .cu file, if the patch changes one, too.
     if not any(file.endswith(".cu") for file in files):
         files += [file for file in changed if file not in files]
@@ -205,7 +220,7 @@ def patched_samples(patch: Path, reference: Path) -> Iterator[Sample]:
             assignment=reference.name,
             verdict=patch.parent.name,
             name=patch.stem,
-            language=LANGUAGES.get(Path(file).suffix, "cuda"),
+            language=_language(Path(file)) or "cuda",
             folder=reference,
             file=file,
             patch=patch,
@@ -217,8 +232,13 @@ def stray_files(reference: Path) -> Iterator[Path]:
     samples = list(samples_of(reference))
     known = {*patches_of(reference), *(sample.path for sample in samples)}
     known |= {sample.folder / PROGRAM for sample in samples if sample.has_program}
-    beside = {sample.path.parent for sample in samples if sample.language == "cuda"}
-    known |= {path for folder in beside for path in folder.iterdir() if path.suffix in _HEADERS}
+    beside = {sample.path.parent for sample in samples if sample.language == PROGRAM_LANGUAGE}
+    known |= {
+        path
+        for folder in beside
+        for path in folder.iterdir()
+        if path.suffix in PROGRAM_LANGUAGE.headers
+    }
     for path in sorted((reference / SAMPLES).rglob("*")):
         if path.is_file() and path not in known and path.suffix != ".pyc":
             yield path

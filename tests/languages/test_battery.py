@@ -1,0 +1,94 @@
+"""Every language passes the same battery: correct, wrong, out of bounds, race, endless, hostile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from grading_bench import Bench, one_server
+from language_bench import FILES, checked_silu, inlined
+from paths import HAND_INS, REPOSITORY
+from slow import slow_unless
+
+from grader.vocabulary import Language
+
+_SILU = REPOSITORY / "reference" / "silu"
+_SAMPLES = _SILU / "samples"
+
+# name → the file without its ending, the verdict, a part of the failed check's message
+BATTERY = {
+    "correct": (_SILU / "silu", "accepted", ""),
+    "wrong": (_SAMPLES / "wrong_answer/swapped-sign/silu", "wrong_answer", "x / (1 + exp(x))"),
+    "out of bounds": (
+        _SAMPLES / "memory_error/write-one-past-the-end/silu",
+        "memory_error",
+        "`output`",
+    ),
+    "race": (_SAMPLES / "memory_error/count-without-atomics/silu", "memory_error", "`positive`"),
+    "endless": (HAND_INS / "endless_loop_in_kernel", "time_limit", "did not end within 1 s"),
+    "hostile": (HAND_INS / "answers_first", "tampered", "answer"),
+}
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[None]:
+    """One Python server for all gradings on the CPU, and no nvcc."""
+    with one_server():
+        yield
+
+
+def submission(folder: Path, language: Language, source: Path) -> Path:
+    """Write the file of a language into a folder."""
+    folder.mkdir()
+    text = source.with_suffix(language.base.suffix).read_text(encoding="utf-8")
+    text = inlined(text) if language is Language.INLINE_CUDA else text
+    (folder / FILES[language]).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.usefixtures("shared_server")
+@pytest.mark.parametrize(
+    ("language", "name"),
+    slow_unless(
+        lambda one: one[0] is Language.INLINE_CUDA and one[1] in ("correct", "out of bounds"),
+        [(language, name) for language in FILES for name in BATTERY],
+    ),
+)
+def test_a_language_passes_the_battery(
+    language: Language,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    checked_silu(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert_passed(Bench(tmp_path, capsys), language, name, device="cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name in BATTERY if name != "endless"])
+@pytest.mark.parametrize("language", FILES)
+def test_a_language_passes_the_battery_on_a_gpu(
+    language: Language,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    checked_silu(tmp_path, on_gpu=True)
+    monkeypatch.chdir(tmp_path)
+    assert_passed(Bench(tmp_path, capsys), language, name, device="cuda")
+
+
+def assert_passed(bench: Bench, language: Language, name: str, *, device: str) -> None:
+    """Grade a file of the battery; the messages are compared on a CPU only."""
+    source, verdict, phrase = BATTERY[name]
+    folder = submission(bench.root / "submission", language, source)
+    graded = bench.grade(folder, kernels=("silu",), device=device)
+    (kernel,) = graded.report["kernels"]
+    assert (kernel["language"], kernel["verdict"]) == (language, verdict)
+    assert (kernel["score"] == 100.0) == (verdict == "accepted")
+    failed = [check["message"] for check in kernel["checks"] if check["verdict"] == verdict]
+    assert device == "cuda" or any(phrase in message for message in failed), failed
