@@ -11,6 +11,7 @@ import re
 
 from grader.assignment.signature import Signature
 from grader.build.trampoline import SIGNATURE_MARK
+from grader.text.cpp_comments import without_comments
 from grader.text.did_you_mean import did_you_mean
 
 # g++: mark<void (*)(float*)>  ·  nvcc: mark<R (*)(P...)> [with R=void, P=<float *>]
@@ -20,11 +21,7 @@ _FOUND = (
     ),
     re.compile(r"\[with R ?= ?(?P<returns>[^,;]+), P ?= ?<(?P<parameters>.*)>\]"),
 )
-# These run in the judge on hostile text: every repetition is bounded, also for a comment or string
-# that is never closed, so that the running time stays linear.
-_COMMENT = re.compile(
-    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,8}'", re.S
-)
+# These run in the judge on hostile text: every repetition is bounded, so that the time is linear.
 _DEFINITION = re.compile(
     r"\b([A-Za-z_]\w*)\s*\([^;{}()]{0,2000}(?:\([^()]{0,200}\)[^;{}()]{0,200}){0,20}\)\s{0,200}\{"
 )
@@ -49,7 +46,7 @@ def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] 
     Also if it must be a template and is none. Called before compiling, because the emulation
     compiles a kernel as a function, and a template that lacks its definition links.
     """
-    code = _without_comments(text)
+    code = without_comments(text)
     kernel = re.search(_KERNEL.format(entry=re.escape(signature.entry)), code)
     lines = _definitions(code, signature.entry)
     template = re.search(_TEMPLATE.format(entry=re.escape(signature.entry)), code)
@@ -85,7 +82,7 @@ def entry_problem(
     signature: Signature, file: str, text: str, output: str
 ) -> tuple[str, str] | None:
     """Return (message, hint) if the compiler's `output` is about the entry, else None."""
-    code = _without_comments(text)
+    code = without_comments(text)
     expected = _expected(signature)
     entry = signature.entry
     names = [name for name in _DEFINITION.findall(code) if name not in _KEYWORDS]
@@ -118,11 +115,6 @@ def entry_problem(
 
 def _expected(signature: Signature) -> str:
     return f"expected: {signature.c_declaration}"
-
-
-def _without_comments(text: str) -> str:
-    """Return the code without comments and strings, with the same line numbers."""
-    return _COMMENT.sub(lambda match: " " + "\n" * match[0].count("\n"), text)
 
 
 def _definitions(code: str, name: str) -> list[int]:

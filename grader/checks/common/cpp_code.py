@@ -11,13 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.text import cpp_comments
+
 # Twice the longest solution here. Patterns take quadratic time on a hostile text.
 MOST_CHARACTERS = 20_000
 MOST_CALLS = 32  # of one function: more are not looked at
 
-_COMMENT_OR_STRING = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.S
-)
 _BRACKETS = {"(": ")", "{": "}", "[": "]"}
 _KERNEL = re.compile(r"__global__\b(?:\s*__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\))?")
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
@@ -66,9 +65,7 @@ def without_comments(text: str) -> str:
 
     A text of more than MOST_CHARACTERS is not read: the result is "".
     """
-    if len(text) > MOST_CHARACTERS:
-        return ""
-    return _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return "" if len(text) > MOST_CHARACTERS else cpp_comments.without_comments(text)
 
 
 def closing(text: str, at: int) -> int:

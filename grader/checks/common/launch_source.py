@@ -42,14 +42,7 @@ def launch_hint(
 
     Without a kernel, all of them are looked at.
     """
-    if len(text) > cpp_code.MOST_CHARACTERS:
-        return ""
-    name = (kernel or "").partition("<")[0]
-    calls = [
-        call
-        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
-        if not name or call.kernel == name
-    ]
+    calls = list(_calls(text, language, kernel))
     return next((words for call in calls if (words := _exchanged(call, signature))), "") or next(
         (words for call in calls if (words := _missing_axis(call, language))), ""
     )
@@ -57,15 +50,18 @@ def launch_hint(
 
 def grid_text(text: str, language: Language, kernel: str) -> str:
     """Return " (line 17: `(n + 255) / 256`)", the grid of the kernel's only launch, else ""."""
-    if len(text) > cpp_code.MOST_CHARACTERS:
-        return ""
-    name = kernel.partition("<")[0]
-    found = [
-        call
-        for call in (_cuda(text) if language is Language.CUDA else _triton(text))
-        if call.kernel == name and call.shown[0]
-    ]
+    found = [call for call in _calls(text, language, kernel) if call.shown[0]]
     return f" (line {found[0].line}: `{found[0].shown[0]}`)" if len(found) == 1 else ""
+
+
+def _calls(text: str, language: Language, kernel: str | None) -> Iterator[_Call]:
+    """Yield the launches of the kernel, without one all launches of the file."""
+    if len(text) > cpp_code.MOST_CHARACTERS:
+        return
+    name = (kernel or "").partition("<")[0]
+    for call in _cuda(text) if language is Language.CUDA else _triton(text):
+        if not name or call.kernel == name:
+            yield call
 
 
 def _exchanged(call: _Call, signature: Signature) -> str:
