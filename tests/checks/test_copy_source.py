@@ -7,15 +7,12 @@ from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
 from grader.checks.common import cpp_code
-from grader.checks.common.copy_source import (
+from grader.checks.common.copy_source import copy_hint, copy_into, pitch_hint, set_hint
+from grader.checks.common.host_memory import (
     allocation_hint,
-    copy_hint,
-    copy_into,
     freed_hint,
     loop_hint,
-    pitch_hint,
     room_hint,
-    set_hint,
 )
 from grader.report.evidence import Finding
 
@@ -40,7 +37,44 @@ def source(*lines: str) -> str:
         (
             "cudaMemcpy2D(d_A, pitch, h_A, pitch, 4, rows, cudaMemcpyHostToDevice);",
             PAST,
-            "this copy has dpitch = `pitch`, spitch = `pitch`, width = `4`, height = `rows`",
+            "dpitch = `pitch` is the distance in bytes from row to row in the destination, and the "
+            "destination `d_A` has rows elements: should it be `sizeof(float)`?",
+        ),
+        (
+            "cudaMemcpy2D(d_A, 4, h_A, cols * 4, 4, cols, cudaMemcpyHostToDevice);",
+            PAST,
+            "height = `cols` is the number of rows, and the destination `d_A` has rows elements: "
+            "should it be `rows`?",
+        ),
+        (
+            "cudaMemcpy2D(d_A, 4, h_A, cols * 4, rows, sizeof(float), cudaMemcpyHostToDevice);",
+            PAST,
+            "width = `rows` and height = `sizeof(float)` are exchanged",
+        ),
+        (
+            "cudaMemcpy2D(d_A, 4, h_A, cols * 4, cols * 4, rows, cudaMemcpyHostToDevice);",
+            "a copy's rows are longer than its pitch",
+            "width = `cols * 4`, height = `rows`, but rows lie dpitch = `4` bytes apart in",
+        ),
+        (
+            "cudaMemcpy2D(d_A, f(1), h_A, f(2), 4, rows, cudaMemcpyHostToDevice);",
+            PAST,
+            "this copy has dpitch = `f(1)`, spitch = `f(2)`, width = `4`, height = `rows`: both",
+        ),
+        (
+            "cudaMemset(d_A, 0, rows * cols);",
+            PAST,
+            "line 5 sets `rows * cols` bytes, and the destination `d_A` has rows elements",
+        ),
+        (
+            "cudaMemcpy(&count, d_A, 4, cudaMemcpyHostToDevice);",
+            "a copy's direction does not fit its pointers",
+            "the source `d_A` is in device memory and the destination `&count` in host memory",
+        ),
+        (
+            "cudaMemcpy(column, h_A, 4, cudaMemcpyHostToDevice);",
+            "a copy's direction does not fit its pointers",
+            "line 3 allocates `column` in host memory, but `cudaMemcpyHostToDevice` and kernels",
         ),
         (
             "cudaMemcpy(d_A, column, rows, cudaMemcpyDeviceToHost);",
@@ -84,7 +118,16 @@ def test_a_copy_that_leaves_elements_out() -> None:
 def test_a_copy_with_a_wrong_pitch() -> None:
     copy = "cudaMemcpy2D(d_A, 4, h_A, step, 4, rows, cudaMemcpyHostToDevice);"
     found = pitch_hint(source("size_t step = rows * 4;", copy), "d_A", SIGNATURE)
-    assert found.startswith("the copy in line 4 has dpitch = `4`, spitch = `rows * 4`, width")
+    assert found == (
+        "the copy in line 4 has spitch = `rows * 4`, but rows of the source `h_A` begin "
+        "`cols * sizeof(float)` bytes apart"
+    )
+    right = pitch_hint(source(copy.replace("step", "cols * 4")), "d_A", SIGNATURE)
+    assert right.startswith("the copy in line 3 has dpitch = `4`, spitch = `cols * 4`, width")
+    one = "cudaMemcpy(d_A + i, h_A + i, 4, cudaMemcpyHostToDevice);"
+    assert "from `h_A + i`: element (i, j) of `h_A` is at i * cols + j" in pitch_hint(
+        source(one), "d_A", SIGNATURE
+    )
     assert pitch_hint(source("int step = 4;"), "d_A", SIGNATURE) == ""
 
 

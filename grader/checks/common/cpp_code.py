@@ -7,15 +7,17 @@ a pattern does not recognise is left out.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.text import cpp_comments
 
 # Twice the longest solution here. Patterns take quadratic time on a hostile text.
 MOST_CHARACTERS = 20_000
-MOST_CALLS = 32  # of one function: more are not looked at
+MOST_CALLS = 32  # of one function, and kernels and launches: more are not looked at
+_MOST_OF_VALUE = 400  # characters of an expression
 
 _BRACKETS = {"(": ")", "{": "}", "[": "]"}
 _KERNEL = re.compile(r"__global__\b(?:\s*__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\))?")
@@ -50,13 +52,17 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A launch: grid, block and arguments as they are written; "" for an argument with no name."""
+    """A launch: grid, block and arguments; "" for an argument with no name.
+
+    `given` are the arguments as they are written.
+    """
 
     line: int
     kernel: str
     grid: str
     block: str
     arguments: tuple[str, ...]
+    given: tuple[str, ...]
 
 
 @functools.lru_cache(maxsize=8)
@@ -90,10 +96,11 @@ def split(text: str, at: str = ",") -> list[str]:
     return [part.strip() for part in parts] if text.strip() else []
 
 
+@functools.lru_cache(maxsize=8)
 def kernels(text: str) -> Mapping[str, Kernel]:
     """Return the kernels that the file defines, by name."""
     bare, found = without_comments(text), {}
-    for match in _KERNEL.finditer(bare):
+    for match in itertools.islice(_KERNEL.finditer(bare), MOST_CALLS):
         head = _HEAD.match(bare, match.end())
         if head is None:
             continue
@@ -120,23 +127,28 @@ def kernels(text: str) -> Mapping[str, Kernel]:
     return found
 
 
-def launches(text: str) -> Iterator[Launch]:
-    """Yield the launches of the file, in order."""
-    bare = without_comments(text)
-    for match in _LAUNCH.finditer(bare):
-        end = bare.find(">>>", match.end())
+@functools.lru_cache(maxsize=8)
+def launches(text: str) -> Sequence[Launch]:
+    """Return the launches of the file, in order."""
+    bare, found = without_comments(text), []
+    for match in itertools.islice(_LAUNCH.finditer(bare), MOST_CALLS):
+        end = bare.find(">>>", match.end(), match.end() + _MOST_OF_VALUE)
         brackets = re.compile(r"\s*\(").match(bare, end + 3) if end > 0 else None
         settings = split(bare[match.end() : end])
         if brackets is None or len(settings) < 2:
             continue
-        arguments = bare[brackets.end() : closing(bare, brackets.end() - 1)]
-        yield Launch(
-            line=bare.count("\n", 0, match.start()) + 1,
-            kernel=match[1],
-            grid=settings[0],
-            block=settings[1],
-            arguments=tuple(map(_plain, split(arguments))),
+        arguments = split(bare[brackets.end() : closing(bare, brackets.end() - 1)])
+        found.append(
+            Launch(
+                line=bare.count("\n", 0, match.start()) + 1,
+                kernel=match[1],
+                grid=settings[0],
+                block=settings[1],
+                arguments=tuple(map(_plain, arguments)),
+                given=tuple(" ".join(one.split()) for one in arguments),
+            )
         )
+    return found
 
 
 def _plain(argument: str) -> str:
@@ -160,14 +172,52 @@ def first_value(text: str, name: str) -> str:
     return " ".join(_value(text, found.end()).split()) if found else ""
 
 
+def only_value(text: str, name: str) -> str:
+    """Return the only expression that a variable or macro is set to in a text, else ""."""
+    word = re.escape(name)
+    changes = rf"(?<![\w.]){word}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|{word}\s*(?:\+\+|--)"
+    found = [*re.finditer(rf"{changes}|(?:\+\+|--)\s*{word}\b", text)]
+    macros = [value for macro, value in _MACRO.findall(text) if macro == name]
+    if len(macros) == 1 and not found:
+        return " ".join(macros[0].split())
+    return first_value(text, name) if len(found) == 1 and not macros else ""
+
+
+@functools.lru_cache(maxsize=8)
+def host_code(text: str) -> str:
+    """Return the text without comments and with blanks for the bodies of its kernels."""
+    bare = without_comments(text)
+    lines = bare.split("\n")
+    for kernel in kernels(text).values():
+        for at in range(kernel.line, kernel.last - 1):
+            lines[at] = ""
+    return "\n".join(lines)
+
+
 def _value(text: str, at: int) -> str:
     """Return the expression that begins at a place."""
-    depth = 0
-    for place in range(at, len(text)):
+    depth, most = 0, min(len(text), at + _MOST_OF_VALUE)
+    for place in range(at, most):
         depth += (text[place] in "([{") - (text[place] in ")]}")
         if depth < 0 or (depth == 0 and text[place] in ",;"):
             return text[at:place]
-    return text[at:]
+    return text[at:most]
+
+
+_DIM3 = r"\bdim3\s+(?:\w+\s*(?:[({{][^;]*)?,\s*)?{}\s*(?:=\s*dim3\s*)?([({{])"
+
+
+def dim3_sides(expression: str, text: str) -> list[str] | None:
+    """Return the axes of a grid or block that is a `dim3`, as they are written; None of another."""
+    if (given := re.match(r"dim3\s*([({])", expression)) is not None:
+        return split(expression[given.end() : closing(expression, given.end() - 1)])
+    if not re.fullmatch(r"[A-Za-z_]\w*", expression):
+        return None
+    declared = list(re.finditer(_DIM3.format(expression), text))
+    if len(declared) != 1 or re.search(rf"\b{expression}\.[xyz]\s*=", text):
+        return None
+    begin = declared[0].end() - 1
+    return split(text[begin + 1 : closing(text, begin)])
 
 
 def origins(names: set[str], defined: Mapping[str, set[str]]) -> set[str]:

@@ -6,11 +6,12 @@ not prove is not said.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from grader.checks.common import cpp_code
+from grader.checks.common.triton_index_source import triton_index_hint
+from grader.checks.common.unfilled_source import pitch_of_rows, unfilled_hint
 from grader.report.evidence import Finding
 from grader.vocabulary import Language
 
@@ -27,7 +28,7 @@ def index_hint(found: Finding, text: str, language: Language) -> str:
     if found.line is None or found.kernel is None or len(text) > cpp_code.MOST_CHARACTERS:
         return ""
     if language is Language.TRITON:
-        return _triton_hint(found, text)
+        return triton_index_hint(found, text)
     kernel = cpp_code.kernels(text).get(found.kernel.partition("<")[0])
     if kernel is None or _OTHER_NUMBERS.search(text):
         return ""
@@ -66,7 +67,9 @@ def _cause(
             return _one_thread_axis([(found.line, line)], kernel, defined)
         case "out_of_bounds" if found.space == "global" and (found.element or 0) >= 0:
             return (
-                _one_thread_axis([(found.line, line)], kernel, defined)
+                pitch_of_rows(found.buffer or "", kernel, text)
+                or _one_thread_axis([(found.line, line)], kernel, defined)
+                or _offset_at_launch(found, kernel, text)
                 or _other_length(found.line, line, kernel)
                 or _blocks_past_the_end(found, line, kernel, defined, text)
                 or _untested(found, line, kernel, defined)
@@ -77,9 +80,7 @@ def _cause(
             stores = [(at, one) for at, one in body if word.search(one)]
             return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
         case "uninitialized" if found.space == "global" and found.buffer:
-            return _filled_later(found.buffer, kernel.name, text) or _never_filled(
-                found.buffer, kernel.name, text
-            )
+            return unfilled_hint(found.buffer, kernel, text)
     return ""
 
 
@@ -200,56 +201,6 @@ def _sides_of(block: tuple[int, int, int]) -> str:
     return "×".join(map(str, block)).removesuffix("×1").removesuffix("×1")
 
 
-def _filled_later(buffer: str, kernel: str, text: str) -> str:
-    """Recognise memory that host code fills after the launch that reads it."""
-    all_launches = list(cpp_code.launches(text))
-    reading = next(
-        (one for one in all_launches if one.kernel == kernel and buffer in one.arguments), None
-    )
-    word = re.escape(buffer)
-    if reading is None or not re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", text):
-        return ""
-    for at, line in enumerate(cpp_code.without_comments(text).split("\n")[reading.line :]):
-        number = reading.line + 1 + at
-        if line.startswith("}"):
-            return ""
-        fills = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\(\s*{word}\s*[,+]", line)
-        found = cpp_code.kernels(text)
-        writes = any(
-            one.line == number
-            and given == buffer
-            and one.kernel in found
-            and found[one.kernel].writes(parameter)
-            for one in all_launches
-            if one.kernel in found
-            for given, parameter in zip(one.arguments, found[one.kernel].parameters, strict=False)
-        )
-        if fills or writes:
-            return (
-                f"line {number} fills `{buffer}`, but only after line {reading.line} has launched "
-                f"`{kernel}`, which reads it: put line {number} first"
-            )
-    return ""
-
-
-def _never_filled(buffer: str, kernel: str, text: str) -> str:
-    """Recognise memory that the file allocates and gives to no kernel or copy that writes it."""
-    word = re.escape(buffer)
-    bare, found = cpp_code.without_comments(text), cpp_code.kernels(text)
-    used = [one for one in cpp_code.launches(text) if buffer in one.arguments]
-    reading = next((one for one in used if one.kernel == kernel), None)
-    others = [one for one in used if one.kernel != kernel or one.kernel not in found]
-    allocated = re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", bare)
-    copied = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\([^;]*\b{word}\b", bare)
-    if reading is None or others or allocated is None or copied:
-        return ""
-    return (
-        f"`{buffer}` is allocated, and line {reading.line} passes it to `{kernel}`, which reads "
-        "it, but no launch and no copy before that gets it to write to: is another array passed "
-        "there?"
-    )
-
-
 def _conditions(kernel: cpp_code.Kernel, line: int) -> Iterator[str]:
     """Yield the comparisons of the kernel up to a line: of `if`, of loops, and before a `?`."""
     lines = kernel.body.split("\n")[: line - kernel.line + 1]
@@ -319,6 +270,26 @@ def _blocks_past_the_end(
     )
 
 
+def _offset_at_launch(found: Finding, kernel: cpp_code.Kernel, text: str) -> str:
+    """Recognise a launch that passes a later part of an array with the length of all of it."""
+    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel.name]
+    for launch in launched:
+        for given in launch.given:
+            part = re.fullmatch(rf"{re.escape(found.buffer or '?')}\s*\+\s*(\w+)", given)
+            lengths = [
+                one
+                for one, parameter in zip(launch.arguments, kernel.parameters, strict=False)
+                if one and re.search(rf"<\s*{re.escape(parameter or '?')}\b", kernel.body)
+            ]
+            if part is not None and len(lengths) == 1 and len(launched) == 1:
+                return (
+                    f"line {launch.line} passes `{given}`, which has `{part[1]}` elements less, "
+                    f"but also `{lengths[0]}`: pass `{lengths[0]} - {part[1]}`, or the number of "
+                    "elements of this part"
+                )
+    return ""
+
+
 def _untested(
     found: Finding, line: str, kernel: cpp_code.Kernel, defined: Mapping[str, set[str]]
 ) -> str:
@@ -363,174 +334,4 @@ def _is_zero(name: str, found: Finding, defined: Mapping[str, set[str]]) -> bool
         numbers[word]["xyz".index(axis)] == 0
         for word, _, axis in (one.partition(".") for one in cpp_code.origins({name}, defined))
         if word in numbers and axis in ("x", "y", "z")
-    )
-
-
-def _triton_hint(found: Finding, text: str) -> str:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    function = next(
-        (
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef)
-            and node.lineno <= (found.line or 0) <= (node.end_lineno or 0)
-        ),
-        None,
-    )
-    if function is None:
-        return ""
-    values = _values(function)
-    for call in _accesses(function, found.line or 0):
-        address = call.args[0]
-        of_all = found.kind == "race" and found.access == "write"
-        if of_all and "program_id" not in _words(address, values):
-            return (
-                f"the address `{_shown(ast.unparse(address))}` in line {call.lineno} does not "
-                "depend on tl.program_id, so every program writes the same elements: add the "
-                "program's beginning to it"
-            )
-        mask = _mask(call) if found.kind == "out_of_bounds" else None
-        if mask is not None and (words := _of_mask(address, mask, values, call.lineno)):
-            return words
-    return ""
-
-
-def _accesses(function: ast.FunctionDef, line: int) -> Iterator[ast.Call]:
-    for node in ast.walk(function):
-        if (
-            isinstance(node, ast.Call)
-            and node.lineno <= line <= (node.end_lineno or node.lineno)
-            and re.search(r"\b(?:load|store|atomic_\w+)$", ast.unparse(node.func))
-            and node.args
-        ):
-            yield node
-
-
-def _mask(call: ast.Call) -> ast.expr | None:
-    given = next((one.value for one in call.keywords if one.arg == "mask"), None)
-    place = 1 if ast.unparse(call.func).endswith("load") else 2
-    return given or (call.args[place] if len(call.args) > place else None)
-
-
-def _values(function: ast.FunctionDef) -> Mapping[str, list[ast.expr]]:
-    """Return the values that each variable of the function is given."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                for one in ast.walk(target):
-                    if isinstance(one, ast.Name):
-                        found.setdefault(one.id, []).append(node.value)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found.setdefault(node.target.id, []).append(node.value)
-        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            found.setdefault(node.target.id, []).append(node.iter)
-    return found
-
-
-def _words(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[str]:
-    """Return the names and attributes that an expression is made of, through variables."""
-    seen: set[str] = set()
-    open_ = [expression]
-    while open_:
-        for node in ast.walk(open_.pop()):
-            word = getattr(node, "id", None) or getattr(node, "attr", None)
-            if isinstance(word, str) and word not in seen:
-                seen.add(word)
-                open_ += values.get(word, ())
-    return seen
-
-
-def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[str, int]:
-    """Return for each name the axis along which it runs, as in `row[:, None]`: axis 0."""
-    if isinstance(expression, ast.Name) and len(values.get(expression.id, ())) == 1:
-        expression = values[expression.id][0]
-    found = {}
-    for node in ast.walk(expression):
-        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
-            continue
-        if isinstance(node.slice, ast.Tuple):
-            whole = [at for at, one in enumerate(node.slice.elts) if isinstance(one, ast.Slice)]
-            if len(whole) == 1 and len(node.slice.elts) == 2:
-                found[node.value.id] = whole[0]
-    return found
-
-
-def _other_column(
-    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
-) -> str:
-    """Recognise a column that is compared with another length than that of its rows."""
-    if isinstance(mask, ast.Name) and values.get(mask.id):
-        before = [one for one in values[mask.id] if one.lineno <= line]
-        mask = before[-1] if before else mask
-    limits = {
-        _name(one.left): _name(one.comparators[0])
-        for one in ast.walk(mask)
-        if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Lt)
-    }
-    for node in ast.walk(address):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-            continue
-        rows = [one for one in ast.walk(node.left) if isinstance(one, ast.BinOp)]
-        products = [one for one in rows if isinstance(one.op, ast.Mult)]
-        length = _name(products[0].right) if len(products) == 1 else ""
-        column = _name(node.right)
-        limit = limits.get(column, "") if column else ""
-        if length and limit and limit != length and not {length, limit} & set(values):
-            return (
-                f"`{column}` is compared with `{limit}` in the mask, but in line {line} it runs "
-                f"over a row of `{length}` elements: which of the two is meant?"
-            )
-    return ""
-
-
-def _name(expression: ast.expr) -> str:
-    """Return the variable of an expression such as `col[None, :]`, "" if it is more than one."""
-    while isinstance(expression, ast.Subscript):
-        expression = expression.value
-    return expression.id if isinstance(expression, ast.Name) else ""
-
-
-def _of_mask(
-    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
-) -> str:
-    """Recognise a mask whose axes are those of another block, or that leaves an index out."""
-    here, there = _sides(address, values), _sides(mask, values)
-    turned = [name for name in here if there.get(name, here[name]) != here[name]]
-    if turned:
-        name = turned[0]
-        axes = ("rows, [:, None],", "columns, [None, :],")
-        return (
-            f"`{name}` runs along the {axes[here[name]]} of the addresses in line {line}, but "
-            f"along the {axes[there[name]]} of the mask `{_shown(ast.unparse(mask))}`: the mask of "
-            "this block is another one"
-        )
-    if other := _other_column(address, mask, values, line):
-        return other
-    tested = _words(mask, values)
-    blocks = [
-        node.id
-        for node in ast.walk(address)
-        if isinstance(node, ast.Name) and "arange" in _words(node, values)
-    ]
-    missing = [
-        name
-        for name in dict.fromkeys(blocks)
-        if name not in tested
-        # A test of what the index is made of is a test of the index.
-        and not any(
-            "arange" in _words(ast.Name(id=other), values)
-            and other in _words(ast.Name(id=name), values)
-            for other in tested - {name}
-            if other in values
-        )
-    ]
-    if len(missing) != 1 or len(set(blocks)) < 2:
-        return ""
-    return (
-        f"the mask `{_shown(ast.unparse(mask))}` in line {line} does not test `{missing[0]}`, "
-        "which is part of the address: it must be below the length of its own axis as well"
     )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
+from grader.checks.common.size_product import constant
 from grader.vocabulary import Language, Role
 
 _MOST_SHOWN = 60  # characters of an expression
@@ -21,6 +22,8 @@ _MOST_SHOWN = 60  # characters of an expression
 class _Call:
     """A launch and its kernel, in either language; "" for an argument or parameter without a name.
 
+    `given` are the arguments as they are written, and `constants` those that have one value in all
+    calls, with it.
     `axes` are how many the grid and the block have, and `used` how many of each the kernel reads;
     None if that is not known.
     """
@@ -29,6 +32,8 @@ class _Call:
     kernel: str
     parameters: tuple[str, ...]
     arguments: tuple[str, ...]
+    given: tuple[str, ...]
+    constants: Mapping[str, str]
     written: frozenset[str]
     axes: tuple[int | None, int | None]
     used: tuple[int, int]
@@ -43,8 +48,10 @@ def launch_hint(
     Without a kernel, all of them are looked at.
     """
     calls = list(_calls(text, language, kernel))
-    return next((words for call in calls if (words := _exchanged(call, signature))), "") or next(
-        (words for call in calls if (words := _missing_axis(call, language))), ""
+    return (
+        next((words for call in calls if (words := _exchanged(call, signature))), "")
+        or next((words for call in calls if (words := _constant_size(call, signature))), "")
+        or next((words for call in calls if (words := _missing_axis(call, language))), "")
     )
 
 
@@ -108,6 +115,21 @@ def _exchanged(call: _Call, signature: Signature) -> str:
     )
 
 
+def _constant_size(call: _Call, signature: Signature) -> str:
+    """Recognise a constant in the place of a size that the entry gets, and passes nowhere."""
+    sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    passed = {name for one in call.given for name in cpp_code.NAME.findall(one)}
+    for given, wanted in zip(call.given, call.parameters, strict=False):
+        if given in call.constants and wanted in sizes - passed:
+            value = call.constants[given]
+            shown = f"`{given}`" if given == value else f"`{given}`, {value},"
+            return (
+                f"line {call.line} passes {shown} for the parameter `{wanted}` of `{call.kernel}`, "
+                f"and `{wanted}` itself to none: should it be `{wanted}`?"
+            )
+    return ""
+
+
 def _passes(line: int, kernel: str, moved: Sequence[tuple[str, str]]) -> str:
     words = [f"`{given}` for `{wanted}`" for given, wanted in moved]
     first, *rest = words
@@ -137,7 +159,7 @@ def _missing_axis(call: _Call, language: Language) -> str:
 
 def _cuda(text: str) -> Iterator[_Call]:
     found = cpp_code.kernels(text)
-    bare = cpp_code.without_comments(text)
+    bare, host = cpp_code.without_comments(text), cpp_code.host_code(text)
     for launch in cpp_code.launches(text):
         kernel = found.get(launch.kernel)
         if kernel is None:
@@ -147,6 +169,12 @@ def _cuda(text: str) -> Iterator[_Call]:
             kernel=launch.kernel,
             parameters=kernel.parameters,
             arguments=launch.arguments,
+            given=launch.given,
+            constants={
+                one: str(value)
+                for one in launch.given
+                if (value := constant(one, host)) is not None and value > 1
+            },
             written=frozenset(filter(kernel.writes, kernel.parameters)),
             axes=(_axes(launch.grid, bare), _axes(launch.block, bare)),
             used=(_highest("blockIdx", kernel.body), _highest("threadIdx", kernel.body)),
@@ -154,26 +182,16 @@ def _cuda(text: str) -> Iterator[_Call]:
         )
 
 
-_DIM3 = r"\bdim3\s+(?:\w+\s*(?:[({{][^;]*)?,\s*)?{}\s*(?:=\s*dim3\s*)?([({{])"
-
-
 def _axes(expression: str, text: str) -> int | None:
     """Return how many axes a grid or block has as it is written, None if that is not known."""
-    if (given := re.match(r"dim3\s*([({])", expression)) is not None:
-        end = cpp_code.closing(expression, given.end() - 1)
-        return len(cpp_code.split(expression[given.end() : end])) or 1
+    if (sides := cpp_code.dim3_sides(expression, text)) is not None:
+        return len(sides) or 1
     if not re.fullmatch(r"\w+", expression):
         # A sum or quotient of whole numbers; anything with a call may be a dim3.
         names = cpp_code.NAME.findall(expression)
         whole = all(_is_whole(name, text) for name in names)
         return 1 if whole and not re.search(r"\w\s*[({]", expression) else None
-    if expression.isdigit() or _is_whole(expression, text):
-        return 1
-    declared = list(re.finditer(_DIM3.format(re.escape(expression)), text))
-    if len(declared) != 1 or re.search(rf"\b{re.escape(expression)}\.[yz]\s*=", text):
-        return None
-    begin = declared[0].end() - 1
-    return len(cpp_code.split(text[begin + 1 : cpp_code.closing(text, begin)])) or 1
+    return 1 if expression.isdigit() or _is_whole(expression, text) else None
 
 
 def _is_whole(name: str, text: str) -> bool:
@@ -213,6 +231,13 @@ def _triton(text: str) -> Iterator[_Call]:
         for node in functions
         if any(ast.unparse(one).partition("(")[0].endswith("jit") for one in node.decorator_list)
     }
+    fixed = {
+        target.id: ast.unparse(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     for function in functions:
         for node in ast.walk(function) if function.name not in jitted else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
@@ -226,6 +251,8 @@ def _triton(text: str) -> Iterator[_Call]:
                 kernel=kernel.name,
                 parameters=tuple(one.arg for one in kernel.args.args),
                 arguments=tuple(one.id if isinstance(one, ast.Name) else "" for one in node.args),
+                given=tuple(map(ast.unparse, node.args)),
+                constants=fixed,
                 written=frozenset(_stored(kernel)),
                 axes=(len(grid.elts) if grid else None, None),
                 used=(_programs(kernel), 0),

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built
-from grader.checks.common.copy_source import allocation_hint, copy_hint, loop_hint, room_hint
+from grader.checks.common.copy_source import copy_hint, host_argument_hint
 from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.host_memory import allocation_hint, loop_hint, room_hint
 from grader.checks.common.index_source import index_hint
 from grader.checks.common.launch_source import launch_hint
 from grader.report.evidence import Finding
@@ -62,14 +63,15 @@ def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
         words = allocation_hint(built.text, found.line) or loop_hint(built.text, found, signature)
     elif found.message.startswith("host code accesses memory outside an array"):
         words = loop_hint(built.text, found, signature)
+    elif found.message.startswith("host memory is accessed in a kernel") and found.kernel:
+        words = host_argument_hint(built.text, found.kernel, signature)
     elif found.kernel is not None:
         arrays = {array.name for array in signature.arrays}
+        outputs = {array.name for array in signature.arrays if not array.role.read}
         if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
             words = room_hint(built.text, found)
-        if found.kind == "uninitialized" and found.buffer in {
-            array.name for array in signature.arrays if not array.role.read
-        }:
+        words = words or index_hint(found, built.text, built.language)
+        if found.kind == "uninitialized" and found.buffer in outputs and not words:
             words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
             words = words.replace("KERNEL", found.kernel)
-        words = words or index_hint(found, built.text, built.language)
     return replace(found, hint=words) if words else found

@@ -100,7 +100,9 @@ def by_visibility(
         # The sizes and values of hidden cases appear in the evidence only.
         if visible and not verdict.earns_points and (lead := leading_case(cases, verdict)):
             message = _diagnosis_of(lead, cases)
-            hint = matching_hint(message, "property") or lead.hint
+            # What the source shows is nearer to the fix than what separates the cases.
+            general = not lead.hint or lead.hint in hints("symptom").values()
+            hint = (general and matching_hint(message, "property")) or lead.hint
             if lead.mismatched and not hint:
                 hint = hints("no_pattern")["hint"]
         outcomes.append(
