@@ -284,7 +284,7 @@ def host_argument_hint(text: str, kernel: str, signature: Signature) -> str:
     found = [
         (launch.line, given)
         for launch in cpp_code.launches(text)
-        if launch.kernel == kernel.partition("<")[0]
+        if launch.kernel == cpp_code.plain_name(kernel)
         for given in launch.given
         if _memory(given, text, signature) is Memory.HOST
     ]

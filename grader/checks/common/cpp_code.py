@@ -157,6 +157,26 @@ def _plain(argument: str) -> str:
     return argument if re.fullmatch(r"[A-Za-z_]\w*", argument) else ""
 
 
+def plain_name(kernel: str) -> str:
+    """Return the name of a kernel as a tool has it, `void turn<32>`, without the rest: `turn`."""
+    return (kernel.partition("<")[0].split() or [""])[-1].rpartition("::")[2]
+
+
+def accessed_argument(text: str, kernel: str, line: int | None, *, written: bool) -> str | None:
+    """Return what a kernel's only launch passes for the only parameter that a line accesses."""
+    function = kernels(text).get(kernel)
+    launched = [one for one in launches(text) if one.kernel == kernel]
+    lines = without_comments(text).split("\n")
+    if function is None or len(launched) != 1 or line is None or line > len(lines):
+        return None
+    names = {name for name, _, writes in subscripts(lines[line - 1]) if writes == written}
+    used = names & set(function.parameters)
+    if len(used) != 1 or len(names) != 1:
+        return None
+    place = function.parameters.index(used.pop())
+    return (launched[0].arguments[place : place + 1] or ("",))[0] or None
+
+
 def definitions(text: str) -> dict[str, set[str]]:
     """Return for each variable and macro of a text the names that its values are made of."""
     found: dict[str, set[str]] = {}

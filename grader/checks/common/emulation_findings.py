@@ -121,12 +121,10 @@ def _hint(found: HostFinding, text: str) -> str:
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
     both_write = found.kind == "race" and found.write and found.other_write
-    if found.kind == "race" and "threads of one block" in found.message and found.other_line:
-        between = barrier_between(text, found.other_line, found.line, barrier="__syncthreads")
-        words = _FOUND["two lines, other side" if between else "two lines"]
-        words = words.replace("OTHER_LINE", str(found.other_line))
-        words = words.replace("OTHER_ACCESS", str(_access(found.other_write)))
-        return words.replace("ACCESS", str(_access(found.write))).replace("LINE", str(found.line))
+    in_block = found.kind == "race" and "threads of one block" in found.message
+    if in_block and found.line and found.other_line:
+        accesses = _access(found.write), _access(found.other_write)
+        return two_lines_hint(text, (found.line, found.other_line), accesses)
     if found.kind == "invalid_copy" and found.access_bytes and found.buffer_bytes:
         times, rest = divmod(found.access_bytes, found.buffer_bytes)
         pointer = re.search(r"sizeof\(?\s*(\w+)", _line(text, found.line))
@@ -140,6 +138,18 @@ def _hint(found: HostFinding, text: str) -> str:
     if both_write and several and "different blocks" in found.message:
         return _FOUND["one element of all blocks"]
     return _HINTS.get(found.message) or hint(found.kind)
+
+
+def two_lines_hint(
+    text: str, lines: tuple[int, int], accesses: tuple[str | None, str | None]
+) -> str:
+    """Return where a barrier is missing between two accesses of a block: the later, the earlier."""
+    (line, other_line), (access, other_access) = lines, accesses
+    between = barrier_between(text, other_line, line, barrier="__syncthreads")
+    words = _FOUND["two lines, other side" if between else "two lines"]
+    words = words.replace("OTHER_LINE", str(other_line))
+    words = words.replace("OTHER_ACCESS", str(other_access))
+    return words.replace("ACCESS", str(access)).replace("LINE", str(line))
 
 
 def _line(text: str, line: int | None) -> str:

@@ -48,7 +48,7 @@ def axis_text(expression: str, axis: int, text: str) -> str:
 
 def grid_hint(text: str, signature: Signature, kernel: str) -> str:
     """Return why the grid of the kernel's only launch is too small, "" if that is not clear."""
-    name = kernel.partition("<")[0]
+    name = cpp_code.plain_name(kernel)
     body = cpp_code.kernels(text).get(name)
     if words := _parts(text, name):
         return words

@@ -29,7 +29,7 @@ def index_hint(found: Finding, text: str, language: Language) -> str:
         return ""
     if language is Language.TRITON:
         return triton_index_hint(found, text)
-    kernel = cpp_code.kernels(text).get(found.kernel.partition("<")[0])
+    kernel = cpp_code.kernels(text).get(cpp_code.plain_name(found.kernel))
     if kernel is None or _OTHER_NUMBERS.search(text):
         return ""
     lines = cpp_code.without_comments(text).split("\n")

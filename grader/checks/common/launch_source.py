@@ -65,7 +65,7 @@ def _calls(text: str, language: Language, kernel: str | None) -> Iterator[_Call]
     """Yield the launches of the kernel, without one all launches of the file."""
     if len(text) > cpp_code.MOST_CHARACTERS:
         return
-    name = (kernel or "").partition("<")[0]
+    name = cpp_code.plain_name(kernel or "")
     for call in _cuda(text) if language is Language.CUDA else _triton(text):
         if not name or call.kernel == name:
             yield call

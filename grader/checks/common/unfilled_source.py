@@ -24,6 +24,8 @@ def unfilled_hint(buffer: str, kernel: cpp_code.Kernel, text: str) -> str:
 
 def pitch_of_rows(buffer: str, kernel: cpp_code.Kernel, text: str) -> str:
     """Recognise rows of cudaMallocPitch that a kernel reads as if they lay side by side."""
+    if not buffer:
+        return ""
     word, host = re.escape(buffer), cpp_code.host_code(text)
     call = rf"\bcudaMallocPitch\s*\([^;]*&\s*{word}\s*,\s*&\s*(\w+)\s*,"
     launch = next((one for one in cpp_code.launches(text) if buffer in one.arguments), None)
