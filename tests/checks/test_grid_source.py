@@ -76,6 +76,25 @@ def test_a_kernel_that_loops_over_the_grid_has_no_wrong_size() -> None:
     assert not grid_hint(loops.replace("LAUNCH", f"turn<<<cols, {CALL}"), TRANSPOSE, "turn")
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (
+            "threadIdx.x * blockDim.x + blockIdx.x",
+            "`col` multiplies threadIdx.x by `blockDim.x`, and",
+        ),
+        ("blockIdx.x + threadIdx.x * 16", "blockIdx.x * 16 + threadIdx.x"),
+        ("threadIdx.x * gridDim.x + blockIdx.x", ""),  # threads of all blocks in turn
+        ("blockIdx.x * 64 + threadIdx.x * 4", ""),
+    ],
+)
+def test_an_index_with_its_numbers_exchanged(value: str, said: str) -> None:
+    text = CPP.replace("LAUNCH", f"turn<<<dim3((cols + 15) / 16, (rows + 15) / 16), {CALL}")
+    text = text.replace("blockIdx.x * blockDim.x + threadIdx.x", value)
+    found = grid_hint(text, TRANSPOSE, "turn")
+    assert said in found if said else found == ""
+
+
 def test_a_launch_that_was_refused() -> None:
     rest = CPP.replace("LAUNCH", f"turn<<<rows % 16, {CALL}")
     assert "`rows % 16` in line 12 is the rest of a division" in refused_grid_hint(rest, 12)

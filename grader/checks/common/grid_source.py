@@ -50,7 +50,7 @@ def grid_hint(text: str, signature: Signature, kernel: str) -> str:
     """Return why the grid of the kernel's only launch is too small, "" if that is not clear."""
     name = cpp_code.plain_name(kernel)
     body = cpp_code.kernels(text).get(name)
-    if words := _parts(text, name):
+    if body is not None and (words := _exchanged_numbers(body) or _parts(text, name)):
         return words
     found = [one for one in cpp_code.launches(text) if one.kernel == name]
     if body is None or len(found) != 1:
@@ -158,6 +158,22 @@ def _other_size(launch: cpp_code.Launch, axes: list[_Axis], signature: Signature
         f"`{launch.kernel}` `{first.index}`, which comes from blockIdx.{first.name}, runs to "
         f"`{first.limit}`: compute their number from `{first.limit}`"
     )
+
+
+def _exchanged_numbers(kernel: cpp_code.Kernel) -> str:
+    """Recognise an index that multiplies the thread's number in the place of the block's."""
+    for name in cpp_code.definitions(kernel.body):
+        value = cpp_code.first_value(kernel.body, name)
+        factor = re.search(r"threadIdx\.([xyz])\s*\*\s*(\w+(?:\.\w+)?)", value)
+        if factor is None or "gridDim" in value:
+            continue
+        axis, size = factor.groups()
+        if re.search(rf"blockIdx\.{axis}(?!\s*\*)", re.sub(rf"\*\s*blockIdx\.{axis}", "", value)):
+            return (
+                f"`{name}` multiplies threadIdx.{axis} by `{size}`, and not blockIdx.{axis}: a "
+                f"block's threads lie side by side, blockIdx.{axis} * {size} + threadIdx.{axis}"
+            )
+    return ""
 
 
 def _parts(text: str, kernel: str) -> str:
