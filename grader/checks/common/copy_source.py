@@ -112,6 +112,12 @@ def _of_rows(copy: _Copy, message: str, text: str, signature: Signature) -> str:
                 right = (size / over).shown("float" if part == pitch else "")
                 length = _length(role, name, text, signature).partition(",")[0]
                 return f"{shown[part]} is {meaning}, and {length}: should it be `{right}`?"
+    for role, _, where in sides:
+        if "+" in copy.given[role] and f"`{_name(copy.given[role])}` (" in message:
+            return (
+                f"in the {where} the copy begins at `{copy.given[role]}`, and its last row ends "
+                "past the end: does it begin at the right element?"
+            )
     listed = ", ".join(shown[name] for name in ("dpitch", "spitch", "width", "height"))
     return f"this copy has {listed}: both pitches are distances from row to row, in bytes"
 
@@ -189,21 +195,25 @@ def pitch_hint(text: str, output: str, signature: Signature) -> str:
     )
 
 
-def set_hint(text: str, output: str) -> str:
-    """Return which cudaMemset of an output stands behind what computes it, "" if none does."""
+def overwritten_hint(text: str, output: str, signature: Signature) -> str:
+    """Return which cudaMemset or copy overwrites a result that is there, "" if none does."""
     bare = cpp_code.without_comments(text)
-    found = re.finditer(rf"\bcudaMemset\w*\s*\(\s*{re.escape(output)}\s*,", bare)
+    name = re.escape(output)
+    found = re.finditer(rf"\b(cudaMem(?:set|cpy))(?:Async)?\s*(\()\s*{name}\s*,", bare)
     for match in itertools.islice(found, cpp_code.MOST_CALLS):
         line = bare.count("\n", 0, match.start()) + 1
-        before = [one for one in cpp_code.launches(text) if output in one.arguments]
-        lines = [one.line for one in before if one.line < line]
-        lines += [
-            one.line for one in _copies(text) if one.given["dst"] == output and one.line < line
-        ]
-        if lines:
+        given = cpp_code.split(bare[match.end(2) : cpp_code.closing(bare, match.start(2))])
+        size = product(given[2], bare) if len(given) > 2 else None
+        if match[1] == "cudaMemcpy" and (size is None or size != bytes_of(output, text, signature)):
+            continue
+        lines = [one.line for one in cpp_code.launches(text) if output in one.arguments]
+        lines += [one.line for one in _copies(text) if one.given["dst"] == output]
+        before = [one for one in lines if one < line]
+        if before and loop_around(text, line) is None:
+            does = "sets" if match[1] == "cudaMemset" else f"copies `{given[1]}` over"
             return (
-                f"line {line} sets all of `{output}` with cudaMemset, after line {max(lines)} has "
-                "written the result there: leave it out, or put it first"
+                f"line {line} {does} all of `{output}` with {match[1]}, after line {max(before)} "
+                "has written the result there: leave it out, or put it first"
             )
     return ""
 

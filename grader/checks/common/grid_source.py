@@ -61,6 +61,7 @@ def grid_hint(text: str, signature: Signature, kernel: str) -> str:
         _other_size(launch, axes, signature, text)
         or next((words for one in axes if (words := _rounded(one.blocks, launch.line))), "")
         or next((words for one in axes if (words := _divided(one, launch.line, text))), "")
+        or _other_step(launch, body, text)
     )
 
 
@@ -138,14 +139,15 @@ def _other_size(launch: cpp_code.Launch, axes: list[_Axis], signature: Signature
         one
         for one in axes
         if len(one.blocks) <= _MOST_SHOWN
-        and (had := sizes(one.blocks))
         and (needed := sizes(one.limit))
-        and not had & needed
+        and not sizes(one.blocks) & needed
+        and (sizes(one.blocks) or one.blocks.isdigit())
     ]
     if not wrong:
         return ""
     first, *rest = wrong
-    if rest and {*sizes(first.blocks)} == {*sizes(rest[0].limit)}:
+    exchanged = bool(rest) and sizes(first.blocks) == sizes(rest[0].limit)
+    if exchanged:
         second = rest[0]
         return (
             f"line {launch.line} launches `{first.blocks}` blocks along {first.name} and "
@@ -154,10 +156,27 @@ def _other_size(launch: cpp_code.Launch, axes: list[_Axis], signature: Signature
             "axes of the grid are exchanged"
         )
     return (
-        f"line {launch.line} launches `{first.blocks}` blocks along {first.name}, but in "
+        f"line {launch.line} launches `{first.blocks}` block{'' if first.blocks == '1' else 's'} "
+        f"along {first.name}, but in "
         f"`{launch.kernel}` `{first.index}`, which comes from blockIdx.{first.name}, runs to "
         f"`{first.limit}`: compute their number from `{first.limit}`"
     )
+
+
+def _other_step(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> str:
+    """Recognise blocks whose distance is no multiple of the threads that a block has."""
+    host, lines = cpp_code.host_code(text), kernel.body.split("\n")
+    for at, axis in enumerate("xyz"):
+        threads = constant(axis_text(launch.block, at, host), host)
+        for number, line in enumerate(lines):
+            step = re.search(rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)", line)
+            size = constant(step[1], f"{host}\n{kernel.body}") if step else None
+            if step is not None and size is not None and threads and size % threads:
+                return (
+                    f"blocks begin `{step[1]}` elements apart in line {kernel.line + number}, but "
+                    f"line {launch.line} gives each {threads} threads along {axis}"
+                )
+    return ""
 
 
 def _exchanged_numbers(kernel: cpp_code.Kernel) -> str:

@@ -169,6 +169,22 @@ def added_to_hint(text: str, output: str) -> str:
     return ""
 
 
+def never_allocated_hint(text: str, kernel: str) -> str:
+    """Return which pointer a launch of the kernel passes that nothing allocates, or ""."""
+    host = cpp_code.host_code(text)
+    for launch in cpp_code.launches(text):
+        for given in launch.arguments if launch.kernel == kernel else ():
+            word = re.escape(given or "?")
+            declared = re.search(rf"\*\s*{word}\s*(?:=\s*(?:nullptr|NULL|0)\s*)?;", host)
+            set_ = re.search(rf"&\s*{word}\b|\b{word}\s*=(?!=)(?!\s*(?:nullptr|NULL|0)\s*;)", host)
+            if declared and not set_:
+                return (
+                    f"line {launch.line} passes `{given}`, which is declared and never allocated: "
+                    f"cudaMalloc(&{given}, bytes) before, and cudaFree at the end"
+                )
+    return ""
+
+
 def keeps_nothing(text: str) -> bool:
     """True if no variable outlives a call: none is static, and none stands outside functions."""
     bare = cpp_code.without_comments(text)

@@ -127,10 +127,29 @@ def _lacks_block(
     names = cpp_code.origins({name, *cpp_code.NAME.findall(index)}, defined)
     if any(one.startswith("blockIdx") for one in names) or not _plain_values(names, kernel):
         return ""
+    if re.search(r"\]\s*[-+]=", line):
+        return (
+            f"every block adds to `{name}[{_shown(index)}]` in line {found.line}: `+=` reads, adds "
+            f"and writes, and others come between; use atomicAdd(&{name}[{_shown(index)}], …)"
+        )
     return (
         f"the index `{_shown(index)}` of `{name}` in line {found.line} does not depend on "
         "blockIdx, so every block writes the same elements: add the block's beginning to it"
     )
+
+
+def whole_sum_hint(text: str) -> str:
+    """Return which sum of elements is declared as a whole number, "" if none is."""
+    for kernel in cpp_code.kernels(text).values():
+        for number, line in enumerate(kernel.body.split("\n"), start=kernel.line):
+            declared = re.search(r"\b(int|unsigned|long|size_t)\s+(\w+)\s*=\s*0\s*;", line)
+            word = re.escape(declared[2]) if declared else "?"
+            if declared and re.search(rf"\b{word}\s*\+=[^;]*\[", kernel.body):
+                return (
+                    f"line {number} declares `{declared[2]}` as `{declared[1]}`, which drops the "
+                    f"fraction of all that is added: float {declared[2]} = 0.0f"
+                )
+    return ""
 
 
 def _plain_values(names: set[str], kernel: cpp_code.Kernel) -> bool:

@@ -58,6 +58,14 @@ def rebound_name(text: str, entry: str, name: str) -> int | None:
     )
 
 
+def jitted_bodies(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:
+    """Yield the @triton.jit functions of a file, and the lines of their bodies."""
+    lines = text.split("\n")
+    for one in _functions(text):
+        if any(ast.unparse(mark).partition("(")[0].endswith("jit") for mark in one.decorator_list):
+            yield one, "\n".join(lines[one.body[0].lineno - 1 : one.end_lineno])
+
+
 def _functions(text: str) -> list[ast.FunctionDef]:
     try:
         tree = ast.parse(text)

@@ -22,8 +22,8 @@ _MOST_SHOWN = 60  # characters of an expression
 class _Call:
     """A launch and its kernel, in either language; "" for an argument or parameter without a name.
 
-    `given` are the arguments as they are written, and `constants` those that have one value in all
-    calls, with it.
+    `given` are the arguments as they are written, `constants` those that have one value in all
+    calls, with it, and `configured` the names that the grid and the block have.
     `axes` are how many the grid and the block have, and `used` how many of each the kernel reads;
     None if that is not known.
     """
@@ -34,6 +34,7 @@ class _Call:
     arguments: tuple[str, ...]
     given: tuple[str, ...]
     constants: Mapping[str, str]
+    configured: frozenset[str]
     written: frozenset[str]
     axes: tuple[int | None, int | None]
     used: tuple[int, int]
@@ -48,10 +49,19 @@ def launch_hint(
     Without a kernel, all of them are looked at.
     """
     calls = list(_calls(text, language, kernel))
-    return (
-        next((words for call in calls if (words := _exchanged(call, signature))), "")
-        or next((words for call in calls if (words := _constant_size(call, signature))), "")
-        or next((words for call in calls if (words := _missing_axis(call, language))), "")
+    return _wrong_arguments(calls, signature) or next(
+        (words for call in calls if (words := _missing_axis(call, language))), ""
+    )
+
+
+def arguments_hint(text: str, language: Language, signature: Signature) -> str:
+    """Return which arguments of a launch are in each other's place or of other sizes, or ""."""
+    return _wrong_arguments(list(_calls(text, language, None)), signature)
+
+
+def _wrong_arguments(calls: Sequence[_Call], signature: Signature) -> str:
+    return next((words for call in calls if (words := _exchanged(call, signature))), "") or next(
+        (words for call in calls if (words := _other_number(call, signature))), ""
     )
 
 
@@ -115,14 +125,15 @@ def _exchanged(call: _Call, signature: Signature) -> str:
     )
 
 
-def _constant_size(call: _Call, signature: Signature) -> str:
-    """Recognise a constant in the place of a size that the entry gets, and passes nowhere."""
+def _other_number(call: _Call, signature: Signature) -> str:
+    """Recognise a constant or a number of blocks in the place of a size of the entry."""
     sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
     passed = {name for one in call.given for name in cpp_code.NAME.findall(one)}
     for given, wanted in zip(call.given, call.parameters, strict=False):
-        if given in call.constants and wanted in sizes - passed:
-            value = call.constants[given]
-            shown = f"`{given}`" if given == value else f"`{given}`, {value},"
+        constant_ = call.constants.get(given)
+        if (constant_ is not None or given in call.configured) and wanted in sizes - passed:
+            known = constant_ is not None and given != constant_
+            shown = f"`{given}`, {constant_}," if known else f"`{given}`"
             return (
                 f"line {call.line} passes {shown} for the parameter `{wanted}` of `{call.kernel}`, "
                 f"and `{wanted}` itself to none: should it be `{wanted}`?"
@@ -175,6 +186,7 @@ def _cuda(text: str) -> Iterator[_Call]:
                 for one in launch.given
                 if (value := constant(one, host)) is not None and value > 1
             },
+            configured=frozenset({launch.grid, launch.block}),
             written=frozenset(filter(kernel.writes, kernel.parameters)),
             axes=(_axes(launch.grid, bare), _axes(launch.block, bare)),
             used=(_highest("blockIdx", kernel.body), _highest("threadIdx", kernel.body)),
@@ -231,13 +243,7 @@ def _triton(text: str) -> Iterator[_Call]:
         for node in functions
         if any(ast.unparse(one).partition("(")[0].endswith("jit") for one in node.decorator_list)
     }
-    fixed = {
-        target.id: ast.unparse(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    fixed = _constants(tree.body)
     for function in functions:
         for node in ast.walk(function) if function.name not in jitted else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
@@ -252,12 +258,24 @@ def _triton(text: str) -> Iterator[_Call]:
                 parameters=tuple(one.arg for one in kernel.args.args),
                 arguments=tuple(one.id if isinstance(one, ast.Name) else "" for one in node.args),
                 given=tuple(map(ast.unparse, node.args)),
-                constants=fixed,
+                constants={**fixed, **_constants(function.body)},
+                configured=frozenset({ast.unparse(node.func.slice)}),
                 written=frozenset(_stored(kernel)),
                 axes=(len(grid.elts) if grid else None, None),
                 used=(_programs(kernel), 0),
                 shown=(_shown(ast.unparse(grid), "") if grid else "", ""),
             )
+
+
+def _constants(statements: Sequence[ast.stmt]) -> dict[str, str]:
+    """Return the names that the statements set to a constant, with its value."""
+    return {
+        target.id: ast.unparse(node.value)
+        for node in statements
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def _grid(given: ast.expr, function: ast.FunctionDef) -> ast.Tuple | None:

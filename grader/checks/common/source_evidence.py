@@ -11,7 +11,12 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import copy_hint, host_argument_hint
 from grader.checks.common.emulation_findings import two_lines_hint
 from grader.checks.common.findings import INPUT_HINT, hint
-from grader.checks.common.host_memory import allocation_hint, loop_hint, room_hint
+from grader.checks.common.host_memory import (
+    allocation_hint,
+    loop_hint,
+    never_allocated_hint,
+    room_hint,
+)
 from grader.checks.common.index_source import index_hint
 from grader.checks.common.launch_source import launch_hint
 from grader.report.evidence import Finding
@@ -90,6 +95,8 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         found = replace(found, hint=hints("found")["lanes past the end"])
     if _PROVEN_HINT.fullmatch(found.hint):
         return found.hint
+    if found.message.startswith("a null pointer is dereferenced"):
+        return never_allocated_hint(text, kernel) or found.hint
     if found.message.startswith("host memory is accessed in a kernel"):
         return host_argument_hint(text, kernel, signature) or found.hint
     general = found.kind == "race" and found.hint == hint("race") and found.access is not None

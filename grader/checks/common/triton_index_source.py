@@ -32,11 +32,11 @@ def triton_index_hint(found: Finding, text: str) -> str:
     )
     if function is None:
         return ""
-    values = _values(function)
+    values = values_of(function)
     for call in _accesses(function, found.line or 0):
         address = call.args[0]
         of_all = found.kind == "race" and found.access == "write"
-        if of_all and "program_id" not in _words(address, values):
+        if of_all and "program_id" not in words_of(address, values):
             return (
                 f"the address `{_shown(ast.unparse(address))}` in line {call.lineno} does not "
                 "depend on tl.program_id, so every program writes the same elements: add the "
@@ -65,8 +65,8 @@ def _mask(call: ast.Call) -> ast.expr | None:
     return given or (call.args[place] if len(call.args) > place else None)
 
 
-def _values(function: ast.FunctionDef) -> Mapping[str, list[ast.expr]]:
-    """Return the values that each variable of the function is given."""
+def values_of(function: ast.AST) -> Mapping[str, list[ast.expr]]:
+    """Return the values that each variable of a function, or of a file, is given."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign):
@@ -81,7 +81,7 @@ def _values(function: ast.FunctionDef) -> Mapping[str, list[ast.expr]]:
     return found
 
 
-def _words(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[str]:
+def words_of(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[str]:
     """Return the names and attributes that an expression is made of, through variables."""
     seen: set[str] = set()
     open_ = [expression]
@@ -117,7 +117,7 @@ def _other_column(
         before = [one for one in values[mask.id] if one.lineno <= line]
         mask = before[-1] if before else mask
     limits = {
-        _name(one.left): _name(one.comparators[0])
+        name_of(one.left): name_of(one.comparators[0])
         for one in ast.walk(mask)
         if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Lt)
     }
@@ -126,8 +126,8 @@ def _other_column(
             continue
         rows = [one for one in ast.walk(node.left) if isinstance(one, ast.BinOp)]
         products = [one for one in rows if isinstance(one.op, ast.Mult)]
-        length = _name(products[0].right) if len(products) == 1 else ""
-        column = _name(node.right)
+        length = name_of(products[0].right) if len(products) == 1 else ""
+        column = name_of(node.right)
         limit = limits.get(column, "") if column else ""
         if length and limit and limit != length and not {length, limit} & set(values):
             return (
@@ -137,7 +137,7 @@ def _other_column(
     return ""
 
 
-def _name(expression: ast.expr) -> str:
+def name_of(expression: ast.expr) -> str:
     """Return the variable of an expression such as `col[None, :]`, "" if it is more than one."""
     while isinstance(expression, ast.Subscript):
         expression = expression.value
@@ -160,11 +160,11 @@ def _of_mask(
         )
     if other := _other_column(address, mask, values, line):
         return other
-    tested = _words(mask, values)
+    tested = words_of(mask, values)
     blocks = [
         node.id
         for node in ast.walk(address)
-        if isinstance(node, ast.Name) and "arange" in _words(node, values)
+        if isinstance(node, ast.Name) and "arange" in words_of(node, values)
     ]
     missing = [
         name
@@ -172,8 +172,8 @@ def _of_mask(
         if name not in tested
         # A test of what the index is made of is a test of the index.
         and not any(
-            "arange" in _words(ast.Name(id=other), values)
-            and other in _words(ast.Name(id=name), values)
+            "arange" in words_of(ast.Name(id=other), values)
+            and other in words_of(ast.Name(id=name), values)
             for other in tested - {name}
             if other in values
         )

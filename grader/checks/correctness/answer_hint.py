@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built
-from grader.checks.common.copy_source import direction_hint, pitch_hint, set_hint
+from grader.checks.common import cpp_code
+from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.grid_source import grid_hint
 from grader.checks.common.host_memory import (
@@ -18,8 +19,10 @@ from grader.checks.common.host_memory import (
     reallocated_hint,
     unused_output_hint,
 )
-from grader.checks.common.kernel_source import rebound_name
-from grader.checks.common.launch_source import launch_hint
+from grader.checks.common.index_source import whole_sum_hint
+from grader.checks.common.kernel_source import jitted_bodies, rebound_name
+from grader.checks.common.launch_source import arguments_hint, launch_hint
+from grader.checks.common.triton_grid_source import triton_grid_hint
 from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
@@ -31,6 +34,8 @@ _NONDETERMINISTIC_HINT = (
     "a second call with the same inputs gave other results: look for state kept between calls, "
     "uninitialized memory and data races"
 )
+_LEFT_OUT = re.compile(r"the result is that of `(\w+)` = 0$")
+_MOST_SHOWN = 60  # characters of a line
 _INVALID_DIRECTION = "gave CUDA error 21"
 
 
@@ -62,11 +67,21 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     if seen.nondeterministic and pattern.startswith("every element is"):
         return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
     own = ("launched",) if built.launched else ()
+    if words := arguments_hint(built.text, built.language, signature):
+        return words
     known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
     if not known and (words := _launched_wrong(built, signature)):
         return words
     if built.language is Language.CUDA and (words := _of_host_code(seen, built.text, signature)):
         return words
+    if zero := _LEFT_OUT.match(pattern):
+        words = _use_of(zero[1], built)
+        if words:
+            return words
+    if seen.kernel and built.language is Language.TRITON and "never written" in pattern:
+        words = triton_grid_hint(built.text, signature, seen.kernel)
+        if words:
+            return words
     return matching_hint(pattern, *own, "pattern", "symptom") or (
         _NONDETERMINISTIC_HINT if seen.nondeterministic else ""
     )
@@ -91,6 +106,27 @@ def kept_hint(built: Built) -> str:
     return matching_hint(KEPT, "pattern")
 
 
+def _use_of(name: str, built: Built) -> str:
+    """Return where the kernels use an argument that changes nothing, "" if in no or many lines."""
+    if built.language is Language.CUDA:
+        bodies = [(one.line, one.body) for one in cpp_code.kernels(built.text).values()]
+    else:
+        bodies = [(one.body[0].lineno, text) for one, text in jitted_bodies(built.text)]
+    used = [
+        (first + at, line.strip())
+        for first, body in bodies
+        for at, line in enumerate(body.split("\n"))
+        if re.search(rf"(?<![\w.]){re.escape(name)}\b", line)
+    ]
+    if len(used) != 1 or len(used[0][1]) > _MOST_SHOWN:
+        return ""
+    ((line, code),) = used
+    return (
+        f"`{name}` changes nothing where line {line} has it, `{code}`: is that its place in the "
+        "formula of the assignment, in the same bracket?"
+    )
+
+
 def _launched_wrong(built: Built, signature: Signature) -> str:
     words = launch_hint(built.text, built.language, signature)
     if words or built.language is not Language.CUDA:
@@ -101,10 +137,12 @@ def _launched_wrong(built: Built, signature: Signature) -> str:
 def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     """Return which copy, cudaMemset or launch of host code gives this pattern, "" if none does."""
     pattern, output = seen.pattern, seen.output
+    if words := overwritten_hint(text, output, signature):
+        return words
     if pattern.startswith("output element i is"):
         return pitch_hint(text, output, signature)
-    if pattern.startswith("every element is"):
-        return set_hint(text, output)
+    if pattern.startswith("every element is 0") or "whole number" in pattern:
+        return whole_sum_hint(text)
     if pattern.startswith(_ADDED):
         return added_to_hint(text, output)
     words = ""

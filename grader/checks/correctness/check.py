@@ -136,7 +136,7 @@ def _line_name(case: CaseResult, group: str, groups: Sequence[str]) -> str:
 _TELLING = 8  # wrong elements: a case with fewer has no pattern
 _MOST_ALONE = 6  # wrong cases for all of which the pattern of a single one may speak
 _NOTHING = "nothing was ever written"
-_OTHER_NUMBER = re.compile(r"^the result is that of `\w+` = \S+( in every element)?$")
+_OTHER_NUMBER = re.compile(r"^the result is that of `(?P<name>\w+)` = \S+( in every element)?$")
 
 
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
@@ -163,7 +163,7 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         if not _OTHER_NUMBER.search(case.pattern or "")
         or 2 * alone[alike(case.pattern)] >= sum(map(_unexplained, holds))
     ]
-    gravest = named or [case for case in cases if case.verdict is verdict]
+    gravest = _refining(named) or named or [case for case in cases if case.verdict is verdict]
     # Of a single element, the last one is all; larger cases say more.
     gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
     often = Counter(_kind(case) for case in gravest)
@@ -178,6 +178,13 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         ),
         default=None,
     )
+
+
+def _refining(named: Sequence[CaseResult]) -> list[CaseResult]:
+    """Return the cases that say what is wrong with an argument, of which others say `= 0`."""
+    numbers = [_OTHER_NUMBER.search(case.pattern or "") for case in named]
+    names = "|".join(re.escape(number["name"]) for number in numbers if number)
+    return [case for case in named if names and re.match(rf"(?:{names})\b", case.pattern or "")]
 
 
 def _unexplained(case: CaseResult) -> bool:
