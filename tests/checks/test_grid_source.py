@@ -8,7 +8,13 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.checks.common.grid_source import grid_hint, refused_block_hint, refused_grid_hint
+from grader.checks.common.grid_source import (
+    grid_hint,
+    refused_block_hint,
+    refused_grid_hint,
+    tree_hint,
+)
+from grader.checks.common.triton_grid_source import triton_grid_hint
 
 TRANSPOSE = read_assignment(REPOSITORY / "assignments" / "transpose").signature
 CPP = """\
@@ -60,6 +66,10 @@ CALL = "block>>>(input, output, rows, cols);"
             "has 16 threads there: divide by 16, unless",
         ),
         (
+            f"turn<<<dim3((cols + 15) / 16, 1), {CALL}",
+            "line 12 launches `1` block along y, but in `turn` `row`, which comes from blockIdx.y",
+        ),
+        (
             f"turn<<<1, {CALL}\nturn<<<1, block>>>(input, output, half, cols);",
             "`half` in line 13 is `rows / 2`, which rounds down: if rows is no multiple of 2",
         ),
@@ -93,6 +103,92 @@ def test_an_index_with_its_numbers_exchanged(value: str, said: str) -> None:
     text = text.replace("blockIdx.x * blockDim.x + threadIdx.x", value)
     found = grid_hint(text, TRANSPOSE, "turn")
     assert said in found if said else found == ""
+
+
+def test_blocks_that_begin_at_no_multiple_of_their_threads() -> None:
+    text = CPP.replace("LAUNCH", f"turn<<<dim3((cols + 15) / 16, (rows + 15) / 16), {CALL}")
+    text = text.replace("blockIdx.x * blockDim.x", "blockIdx.x * 15")
+    assert grid_hint(text, TRANSPOSE, "turn") == (
+        "blocks begin `15` elements apart in line 3, but line 12 gives each 16 threads along x"
+    )
+    assert grid_hint(text.replace("* 15", "* 32"), TRANSPOSE, "turn") == ""  # two each
+
+
+@pytest.mark.parametrize(
+    ("threads", "said"),
+    [
+        ("rows", "line 7 launches `rows` threads; take a power of two"),
+        ("96", "line 7 launches `96` threads"),
+        ("256", ""),
+        ("1 << bits", ""),
+    ],
+)
+def test_a_tree_of_threads(threads: str, said: str) -> None:
+    found = tree_hint(
+        "__global__ void sum(float* x)\n{\n"
+        "    for (int half = blockDim.x / 2; half > 0; half /= 2) x[0] += x[half];\n}\n"
+        f"void f(float* x, int rows)\n{{\n    sum<<<1, {threads}>>>(x);\n}}\n"
+    )
+    assert said in found if said else found == ""
+
+
+TRITON = """\
+@triton.jit
+def turn(input, output, height, width, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    col = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    mask = (row[:, None] < height) & (col[None, :] < width)
+
+
+@triton.jit
+def scale(x, cols, TILE: tl.constexpr):
+    start = tl.program_id(0) * cols
+    tl.store(x + start + tl.arange(0, TILE), 1.0)
+
+
+def transpose(input, output, rows, cols):
+    TILE = 32
+    grid = (GRID)
+    KERNEL
+"""
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ("triton.cdiv(rows, TILE), triton.cdiv(cols, TILE)", ""),
+        (
+            "triton.cdiv(cols, 32), triton.cdiv(rows, 32)",
+            "line 17 launches `triton.cdiv(cols, 32)` programs along axis 0 and "
+            "`triton.cdiv(rows, 32)` along axis 1, but `turn` runs to `rows` along axis 0: the two",
+        ),
+        ("triton.cdiv(rows, 32), triton.cdiv(rows, 32)", "runs to `cols` along it: compute their"),
+        (
+            "rows // TILE, triton.cdiv(cols, TILE)",
+            "`rows // TILE` in line 16 rounds down, so that the last, incomplete program is "
+            "missing: triton.cdiv(rows, TILE)",
+        ),
+        ("int(rows / TILE), triton.cdiv(cols, TILE)", "`int(rows / TILE)` in line 16 rounds down"),
+        (
+            "triton.cdiv(rows, 64), triton.cdiv(cols, 32)",
+            "`triton.cdiv(rows, 64)` in line 16 counts 64 elements for each program, but the "
+            "launch gives it 32",
+        ),
+    ],
+)
+def test_a_grid_of_triton(grid: str, said: str) -> None:
+    call = "turn[grid](input, output, rows, cols, TILE=TILE)"
+    text = TRITON.replace("GRID", grid).replace("KERNEL", call)
+    found = triton_grid_hint(text, TRANSPOSE, "turn")
+    assert said in found if said else found == ""
+
+
+def test_a_program_for_each_row() -> None:
+    call = "scale[(triton.cdiv(rows, 8),)](output, cols, TILE=TILE)"
+    found = triton_grid_hint(TRITON.replace("KERNEL", call), TRANSPOSE, "scale")
+    assert found.startswith("each program does one row (program_id * `cols`), but `triton.cdiv(ro")
+    right = call.replace("triton.cdiv(rows, 8)", "rows")
+    assert triton_grid_hint(TRITON.replace("KERNEL", right), TRANSPOSE, "scale") == ""
 
 
 def test_a_launch_that_was_refused() -> None:

@@ -5,9 +5,10 @@ Only for a copy that failed, or left elements out; the words are a hint, never p
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
@@ -202,7 +203,7 @@ def overwritten_hint(text: str, output: str, signature: Signature) -> str:
     found = re.finditer(rf"\b(cudaMem(?:set|cpy))(?:Async)?\s*(\()\s*{name}\s*,", bare)
     for match in itertools.islice(found, cpp_code.MOST_CALLS):
         line = bare.count("\n", 0, match.start()) + 1
-        given = cpp_code.split(bare[match.end(2) : cpp_code.closing(bare, match.start(2))])
+        given = cpp_code.arguments_at(bare, match.start(2))
         size = product(given[2], bare) if len(given) > 2 else None
         if match[1] == "cudaMemcpy" and (size is None or size != bytes_of(output, text, signature)):
             continue
@@ -229,16 +230,16 @@ def _name(given: str) -> str:
     return plain[1] if plain else ""
 
 
-def _copies(text: str) -> Iterator[_Copy]:
-    bare = cpp_code.without_comments(text)
+@functools.lru_cache(maxsize=4)
+def _copies(text: str) -> Sequence[_Copy]:
+    bare, found = cpp_code.without_comments(text), []
     for match in itertools.islice(_COPY.finditer(bare), cpp_code.MOST_CALLS):
-        begin = match.end() - 1
-        given = cpp_code.split(bare[begin + 1 : cpp_code.closing(bare, begin)])
+        given = cpp_code.arguments_at(bare, match.end() - 1)
         names = _PARAMETERS[match[1]]
         if len(given) >= len(names):
             line = bare.count("\n", 0, match.start()) + 1
-            words = (" ".join(one.split()) for one in given)
-            yield _Copy(line, match[1], dict(zip(names, words, strict=False)))
+            found.append(_Copy(line, match[1], dict(zip(names, given, strict=False))))
+    return found
 
 
 def _value(given: str, text: str) -> str:
@@ -316,11 +317,11 @@ def _memory(given: str, text: str, signature: Signature) -> Memory | None:
     if not re.fullmatch(r"&?\s*\w+", given):
         return None
     word = re.escape(name)
-    if re.search(rf"\bcudaMalloc(?:Pitch|Async)?\s*\([^;]*&\s*{word}\b", bare):
+    if re.search(rf"\bcudaMalloc(?:Pitch|Async)?\s*\([^;]{{0,300}}&\s*{word}\b", bare):
         return Memory.DEVICE
-    host = rf"\bcuda(?:MallocHost|HostAlloc)\s*\([^;]*&\s*{word}\b"
+    host = rf"\bcuda(?:MallocHost|HostAlloc)\s*\([^;]{{0,300}}&\s*{word}\b"
     variable = rf"\b(?:float|double|int)\s+(?:\w+\s*(?:=[^,;]*)?,\s*)*{word}\s*[;,={{]"
-    if re.search(rf"{host}|\b{word}\s*=[^;]*\b(?:malloc|new|calloc)\b", bare):
+    if re.search(rf"{host}|\b{word}\s*=[^;]{{0,300}}\b(?:malloc|new|calloc)\b", bare):
         return Memory.HOST
     on_host = re.search(variable, bare) and not re.search(
         rf"__(?:device|constant|managed|shared)__[^;(){{}}]*\b{word}\b", bare

@@ -45,7 +45,9 @@ class Kernel:
     def writes(self, parameter: str) -> bool:
         """True if the body surely stores through the parameter."""
         word = rf"(?<![\w.]){re.escape(parameter)}"
-        element = rf"{word}\s*\[[^;]*?\]\s*(?:[-+*/]|<<|>>)?=(?!=)|\*\s*{word}\s*[-+*/]?=(?!=)"
+        element = (
+            rf"{word}\s*\[[^;]{{0,300}}?\]\s*(?:[-+*/]|<<|>>)?=(?!=)|\*\s*{word}\s*[-+*/]?=(?!=)"
+        )
         atomic = rf"\batomic\w+\s*\(\s*&?\s*{word}\b"
         return parameter not in self.constant and bool(re.search(f"{element}|{atomic}", self.body))
 
@@ -82,6 +84,12 @@ def closing(text: str, at: int) -> int:
         if depth == 0:
             return place
     return len(text) - 1
+
+
+def arguments_at(text: str, at: int) -> list[str]:
+    """Return the arguments of a call whose bracket opens at a place."""
+    inside = text[at : at + _MOST_OF_VALUE]
+    return [" ".join(one.split()) for one in split(inside[1 : closing(inside, 0)])]
 
 
 def split(text: str, at: str = ",") -> list[str]:
@@ -192,6 +200,7 @@ def first_value(text: str, name: str) -> str:
     return " ".join(_value(text, found.end()).split()) if found else ""
 
 
+@functools.lru_cache(maxsize=256)
 def only_value(text: str, name: str) -> str:
     """Return the only expression that a variable or macro is set to in a text, else ""."""
     word = re.escape(name)
@@ -224,7 +233,7 @@ def _value(text: str, at: int) -> str:
     return text[at:most]
 
 
-_DIM3 = r"\bdim3\s+(?:\w+\s*(?:[({{][^;]*)?,\s*)?{}\s*(?:=\s*dim3\s*)?([({{])"
+_DIM3 = r"\bdim3\s+(?:\w+\s*(?:[({{][^;]{{0,300}})?,\s*)?{}\s*(?:=\s*dim3\s*)?([({{])"
 
 
 def dim3_sides(expression: str, text: str) -> list[str] | None:

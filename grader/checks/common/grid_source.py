@@ -16,6 +16,7 @@ from grader.checks.common.host_memory import loop_around
 from grader.checks.common.size_product import constant
 
 _MOST_SHOWN = 60  # characters of an expression
+_NOT_A_POWER = re.compile(r"^(?!.*(?:<<|pow|log)).*[a-z]")
 _ROUNDS = re.compile(r"[+?]|ceil|cdiv|div_up|divup|\d\.", re.I)
 _NOT_WHOLE = re.compile(r"\b(?:float|double)\b|\d\.|\.\d")
 
@@ -39,7 +40,7 @@ def axis_text(expression: str, axis: int, text: str) -> str:
     """Return an axis of a grid or block as it is written, "" if that is not known."""
     sides = cpp_code.dim3_sides(expression, text)
     if sides is None:
-        if axis > 0 or re.search(rf"\bdim3\b[^;]*\b{re.escape(expression)}\b", text):
+        if axis > 0 or re.search(rf"\bdim3\b[^;]{{0,300}}\b{re.escape(expression)}\b", text):
             return ""
         sides = [expression]
     side = " ".join(sides[axis].split()) if axis < len(sides) else ""
@@ -90,6 +91,25 @@ def refused_block_hint(text: str, line: int | None) -> str:
         "a fixed number, such as 256, and more blocks, or let each thread loop; the number of "
         "blocks comes first, <<<blocks, threads>>>"
     )
+
+
+def tree_hint(text: str) -> str:
+    """Return which launch gives a tree, which halves its threads, no power of two; or ""."""
+    host = cpp_code.host_code(text)
+    for launch in cpp_code.launches(text):
+        kernel = cpp_code.kernels(text).get(launch.kernel)
+        threads = axis_text(launch.block, 0, host)
+        half = re.search(r"=\s*blockDim\.x\s*(?:/\s*2|>>\s*1)\s*;", kernel.body if kernel else "")
+        number = constant(threads, host) if threads else None
+        if kernel is None or half is None or not threads or len(threads) > _MOST_SHOWN:
+            continue
+        if (number is None and _NOT_A_POWER.search(threads)) or (number and number & (number - 1)):
+            line = kernel.line + kernel.body.count("\n", 0, half.start())
+            return (
+                f"the tree in line {line} halves blockDim.x, and loses a thread's sum where that "
+                f"is odd: line {launch.line} launches `{threads}` threads; take a power of two"
+            )
+    return ""
 
 
 def _axes(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> Iterator[_Axis]:

@@ -17,7 +17,9 @@ from grader.text.hints import hints
 
 _MOST_SHOWN = 60  # characters of a condition
 _FREE = re.compile(r"\b(?:free|cudaFree|cudaFreeHost)\s*\(\s*(\w+)\s*\)|\bdelete\s*\[\]\s*(\w+)")
-_POINTER_ADDRESS = re.compile(r"\b(cudaMem(?:cpy|set)\w*)\s*\((?:[^;,]*,)?[^;,&]*&\s*(\w+)\s*,")
+_POINTER_ADDRESS = re.compile(
+    r"\b(cudaMem(?:cpy|set)\w*)\s*\((?:[^;,]{0,300},)?[^;,&]{0,300}&\s*(\w+)\s*,"
+)
 
 
 def allocation_hint(text: str, line: int | None) -> str:
@@ -28,11 +30,13 @@ def allocation_hint(text: str, line: int | None) -> str:
     for name in dict.fromkeys(array for array, _, _ in cpp_code.subscripts(lines[line - 1])):
         word = re.escape(name)
         for number, other in enumerate(lines, start=1):
-            given = re.search(rf"\b{word}\s*=[^;=]*\bmalloc\s*\(([^;]+)\)\s*;", other)
+            given = re.search(rf"\b{word}\s*=[^;=]{{0,300}}\bmalloc\s*\(([^;]+)\)\s*;", other)
             if given and "sizeof" not in given[1]:
                 return hints("found")["an allocation without sizeof"].replace("BUFFER", name)
             made = re.search(rf"\b{word}\s*=\s*new\s+\w+\s*\[([^;]+)\]\s*;", other)
-            made = made or re.search(rf"\bvector\s*<[^;]*>\s*{word}\s*[({{]([^;,]+)[)}},]", other)
+            made = made or re.search(
+                rf"\bvector\s*<[^;]{{0,300}}>\s*{word}\s*[({{]([^;,]+)[)}},]", other
+            )
             if given or made:
                 length = f"`{' '.join((given or made or ' ')[1].split())}`"
                 return (
@@ -44,7 +48,9 @@ def allocation_hint(text: str, line: int | None) -> str:
 
 def room_hint(text: str, found: Finding) -> str:
     """Return how much memory the file gives an array that an index leaves, "" if it is not seen."""
-    if re.search(rf"\bcudaMallocPitch\s*\([^;]*&\s*{re.escape(found.buffer or '?')}\b", text):
+    if re.search(
+        rf"\bcudaMallocPitch\s*\([^;]{{0,300}}&\s*{re.escape(found.buffer or '?')}\b", text
+    ):
         return ""
     for number, size in allocations(text, found.buffer or "?")[:1]:
         words = hints("found")["room for an index"].replace("BUFFER", str(found.buffer))
@@ -101,6 +107,13 @@ def address_of_pointer(text: str, line: int | None) -> str:
     """Recognise a call that gets the address of a pointer variable in the place of the pointer."""
     lines = cpp_code.without_comments(text).split("\n")
     call = _POINTER_ADDRESS.search(lines[line - 1]) if line and line <= len(lines) else None
+    name = re.escape(call[2]) if call else "?"
+    vector = re.search(rf"\bvector\s*<[^;<>]*>\s*{name}\b", cpp_code.without_comments(text))
+    if call is not None and vector is not None:
+        return (
+            f"`&{call[2]}` in line {line} is the address of the vector itself, not of its elements:"
+            f" {call[1]} needs `{call[2]}.data()`"
+        )
     # A variable that is no pointer can be copied to.
     if call is None or not (allocations(text, call[2]) or _is_pointer(call[2], text)):
         return ""
@@ -120,7 +133,7 @@ def _is_pointer(name: str, text: str) -> bool:
 def reallocated_hint(text: str, signature: Signature) -> str:
     """Return which argument gets new memory, which the caller never sees, "" if none does."""
     for array in signature.arrays:
-        calls = rf"\b(cudaMalloc\w*)\s*\([^;]*&\s*{re.escape(array.name)}\s*,"
+        calls = rf"\b(cudaMalloc\w*)\s*\([^;]{{0,300}}&\s*{re.escape(array.name)}\s*,"
         call = re.search(calls, cpp_code.host_code(text))
         if call is not None:
             line = cpp_code.host_code(text).count("\n", 0, call.start()) + 1
@@ -211,12 +224,14 @@ def loop_around(text: str, line: int) -> Loop | None:
 def allocations(text: str, name: str) -> list[tuple[int, str]]:
     """Return the line and the bytes of each cudaMalloc and malloc of an array."""
     bare, word = cpp_code.without_comments(text), re.escape(name)
-    calls = rf"\b(cudaMalloc\w*)\s*\((?=[^;]*&\s*{word}\s*,)|\b{word}\s*=[^;=]*\bmalloc\s*\("
+    calls = (
+        rf"\b(cudaMalloc\w*)\s*\((?=[^;]{{0,300}}&\s*{word}\s*,)"
+        rf"|\b{word}\s*=[^;=]{{0,300}}\bmalloc\s*\("
+    )
     found = []
-    for match in re.finditer(calls, bare):
-        inside = bare[match.end() : cpp_code.closing(bare, match.end() - 1)]
-        arguments = cpp_code.split(inside)
-        size = arguments[1] if match[1] and len(arguments) > 1 else inside
+    for match in itertools.islice(re.finditer(calls, bare), cpp_code.MOST_CALLS):
+        arguments = cpp_code.arguments_at(bare, match.end() - 1)
+        size = arguments[1] if match[1] and len(arguments) > 1 else ", ".join(arguments)
         if match[1] == "cudaMallocPitch" and len(arguments) == 4:
             size = f"{arguments[1].lstrip('& ')} * {arguments[3]}"
         found.append((bare.count("\n", 0, match.start()) + 1, " ".join(size.split())))

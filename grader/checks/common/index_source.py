@@ -6,6 +6,7 @@ not prove is not said.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,6 +17,7 @@ from grader.report.evidence import Finding
 from grader.vocabulary import Language
 
 _MOST_SHOWN = 50  # characters of an index
+_MOST_OF_CONDITION = 200  # characters of it, before a `?`
 _MOST_VARIABLES = 4  # whose values are shown
 # Other ways to a block's or thread's number than the built-in variables.
 _OTHER_NUMBERS = re.compile(r"cooperative_groups|ctaid|\btid\.|%tid")
@@ -75,7 +77,7 @@ def _cause(
                 or _untested(found, line, kernel, defined)
             )
         case "uninitialized" if found.space == "shared" and found.buffer:
-            word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]*\]\s*=(?!=)")
+            word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]{{0,300}}\]\s*=(?!=)")
             body = enumerate(lines[kernel.line - 1 : kernel.last], kernel.line)
             stores = [(at, one) for at, one in body if word.search(one)]
             return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
@@ -144,7 +146,7 @@ def whole_sum_hint(text: str) -> str:
         for number, line in enumerate(kernel.body.split("\n"), start=kernel.line):
             declared = re.search(r"\b(int|unsigned|long|size_t)\s+(\w+)\s*=\s*0\s*;", line)
             word = re.escape(declared[2]) if declared else "?"
-            if declared and re.search(rf"\b{word}\s*\+=[^;]*\[", kernel.body):
+            if declared and re.search(rf"\b{word}\s*\+=[^;]{{0,300}}\[", kernel.body):
                 return (
                     f"line {number} declares `{declared[2]}` as `{declared[1]}`, which drops the "
                     f"fraction of all that is added: float {declared[2]} = 0.0f"
@@ -160,7 +162,7 @@ def _plain_values(names: set[str], kernel: cpp_code.Kernel) -> bool:
 def _one_for_all(found: Finding, kernel: cpp_code.Kernel) -> str:
     """Recognise a single shared variable that every thread uses as its own."""
     name = re.escape(found.buffer or "?")
-    declared = re.search(rf"__shared__[^;]*?\b{name}\s*(?:[;,=])", kernel.body)
+    declared = re.search(rf"__shared__[^;]{{0,300}}?\b{name}\s*(?:[;,=])", kernel.body)
     if found.elements != 1 or declared is None:
         return ""
     return (
@@ -224,13 +226,16 @@ def _conditions(kernel: cpp_code.Kernel, line: int) -> Iterator[str]:
     """Yield the comparisons of the kernel up to a line: of `if`, of loops, and before a `?`."""
     lines = kernel.body.split("\n")[: line - kernel.line + 1]
     text = "\n".join(lines)
-    for match in _CONDITION.finditer(text):
+    for match in itertools.islice(_CONDITION.finditer(text), cpp_code.MOST_CALLS):
         head = text[match.end() : cpp_code.closing(text, match.end() - 1)]
         parts = cpp_code.split(head, ";")
         head = parts[1] if len(parts) == 3 else head
         yield from re.split(r"&&|\|\|", head)
-    for match in re.finditer(r"[=(]\s*([^=?;]*[<>][^?;]*)\?", text):
-        yield from re.split(r"&&|\|\|", match[1])
+    for match in itertools.islice(re.finditer(r"\?", text), cpp_code.MOST_CALLS):
+        before = text[max(0, match.start() - _MOST_OF_CONDITION) : match.start()]
+        head = re.split(r"[;?]|(?<![<>=!])=(?!=)", before)[-1]
+        if re.search("[<>]", head):
+            yield from re.split(r"&&|\|\|", head)
 
 
 def _other_length(number: int, line: str, kernel: cpp_code.Kernel) -> str:

@@ -6,6 +6,7 @@ Asked only about a kernel that failed; the words are a hint, never part of a ver
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,26 +84,28 @@ def _calls(text: str, language: Language, kernel: str | None) -> Iterator[_Call]
 
 def _exchanged(call: _Call, signature: Signature) -> str:
     """Recognise arguments that have the names of other parameters, or the wrong role."""
+    meant = _meant(call.parameters, signature)
     pairs = [
         (given, wanted)
         for given, wanted in zip(call.arguments, call.parameters, strict=False)
         if given and wanted
     ]
-    given_names, wanted_names = {one for one, _ in pairs}, {one for _, one in pairs}
+    same = {(given, meant[wanted]) for given, wanted in pairs}
+    given_names, wanted_names = {one for one, _ in pairs}, {meant[one] for _, one in pairs}
     own = {argument.name for argument in signature.arguments}
     moved = [
         (given, wanted)
         for given, wanted in pairs
-        if given != wanted
+        if given != meant[wanted]
         and given in wanted_names
         # What is missing elsewhere is meant here: else a name of another function's is a chance.
-        and (wanted in given_names or (wanted in own and (given, given) in pairs))
+        and (meant[wanted] in given_names or (meant[wanted] in own and (given, given) in same))
     ]
     if moved:
         return _passes(call.line, call.kernel, moved) + (
             ": are these arguments in each other's place?"
             if len(moved) > 1
-            else f": should it be `{moved[0][1]}`?"
+            else f": should it be `{meant[moved[0][1]]}`?"
         )
     roles = {array.name: array.role for array in signature.arrays}
     wrong = [
@@ -125,18 +128,36 @@ def _exchanged(call: _Call, signature: Signature) -> str:
     )
 
 
+def _meant(parameters: Sequence[str], signature: Signature) -> Mapping[str, str]:
+    """Return the entry's argument that each parameter is named after (`n_cols`: `cols`), or it."""
+    own: dict[str, list[str]] = {}
+    for argument in signature.arguments:
+        own.setdefault(_without_prefix(argument.name), []).append(argument.name)
+    found = {}
+    for parameter in parameters:
+        names = own.get(_without_prefix(parameter), ())
+        exact = [argument.name for argument in signature.arguments if argument.name == parameter]
+        found[parameter] = exact[0] if exact else names[0] if len(names) == 1 else parameter
+    return found
+
+
+def _without_prefix(name: str) -> str:
+    return re.sub(r"^(?:num_|n_|d_|h_)(?=\w{2})|_$", "", name.lower())
+
+
 def _other_number(call: _Call, signature: Signature) -> str:
     """Recognise a constant or a number of blocks in the place of a size of the entry."""
     sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
     passed = {name for one in call.given for name in cpp_code.NAME.findall(one)}
+    meant = _meant(call.parameters, signature)
     for given, wanted in zip(call.given, call.parameters, strict=False):
-        constant_ = call.constants.get(given)
-        if (constant_ is not None or given in call.configured) and wanted in sizes - passed:
+        constant_, size = call.constants.get(given), meant[wanted]
+        if (constant_ is not None or given in call.configured) and size in sizes - passed:
             known = constant_ is not None and given != constant_
             shown = f"`{given}`, {constant_}," if known else f"`{given}`"
             return (
                 f"line {call.line} passes {shown} for the parameter `{wanted}` of `{call.kernel}`, "
-                f"and `{wanted}` itself to none: should it be `{wanted}`?"
+                f"and `{size}` itself to none: should it be `{size}`?"
             )
     return ""
 
@@ -168,30 +189,34 @@ def _missing_axis(call: _Call, language: Language) -> str:
     return ""
 
 
-def _cuda(text: str) -> Iterator[_Call]:
-    found = cpp_code.kernels(text)
+@functools.lru_cache(maxsize=4)
+def _cuda(text: str) -> Sequence[_Call]:
+    calls, found = [], cpp_code.kernels(text)
     bare, host = cpp_code.without_comments(text), cpp_code.host_code(text)
     for launch in cpp_code.launches(text):
         kernel = found.get(launch.kernel)
         if kernel is None:
             continue
-        yield _Call(
-            line=launch.line,
-            kernel=launch.kernel,
-            parameters=kernel.parameters,
-            arguments=launch.arguments,
-            given=launch.given,
-            constants={
-                one: str(value)
-                for one in launch.given
-                if (value := constant(one, host)) is not None and value > 1
-            },
-            configured=frozenset({launch.grid, launch.block}),
-            written=frozenset(filter(kernel.writes, kernel.parameters)),
-            axes=(_axes(launch.grid, bare), _axes(launch.block, bare)),
-            used=(_highest("blockIdx", kernel.body), _highest("threadIdx", kernel.body)),
-            shown=(_shown(launch.grid, bare), _shown(launch.block, bare)),
+        calls.append(
+            _Call(
+                line=launch.line,
+                kernel=launch.kernel,
+                parameters=kernel.parameters,
+                arguments=launch.arguments,
+                given=launch.given,
+                constants={
+                    one: str(value)
+                    for one in launch.given
+                    if (value := constant(one, host)) is not None and value > 1
+                },
+                configured=frozenset({launch.grid, launch.block}),
+                written=frozenset(filter(kernel.writes, kernel.parameters)),
+                axes=(_axes(launch.grid, bare), _axes(launch.block, bare)),
+                used=(_highest("blockIdx", kernel.body), _highest("threadIdx", kernel.body)),
+                shown=(_shown(launch.grid, bare), _shown(launch.block, bare)),
+            )
         )
+    return calls
 
 
 def _axes(expression: str, text: str) -> int | None:
@@ -210,10 +235,12 @@ def _is_whole(name: str, text: str) -> bool:
     """True if every variable of the name is declared as a whole number, or it is a constant."""
     word = re.escape(name)
     whole = re.search(
-        rf"\b(?:int|unsigned|long|size_t|u?int\d+_t)\s+(?:\w+\s*=[^;,]*,\s*)*{word}\b", text
+        rf"\b(?:int|unsigned|long|size_t|u?int\d+_t)\s+(?:\w+\s*=[^;,]{{0,300}},\s*)*{word}\b", text
     )
     constant = re.search(rf"#\s*define\s+{word}\s+[\d( ]", text)
-    return bool(whole or constant) and not re.search(rf"\bdim3\s+[^;]*\b{word}\s*[;,({{=]", text)
+    return bool(whole or constant) and not re.search(
+        rf"\bdim3\s+[^;]{{0,300}}\b{word}\s*[;,({{=]", text
+    )
 
 
 def _shown(expression: str, text: str) -> str:

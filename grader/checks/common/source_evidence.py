@@ -26,6 +26,7 @@ from grader.vocabulary import Language
 # Hints that say what a finding's figures prove: the source does not know better.
 _PROVEN = (
     "one past the end",
+    "one past a return",
     "one lane past the end",
     "a vector access crosses the end",
     "a vector access past the end",
@@ -110,7 +111,8 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
     if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
         words = room_hint(text, found)
     words = words or index_hint(found, text, built.language)
-    if found.kind == "uninitialized" and found.buffer in outputs and not words:
+    is_read = found.kind == "uninitialized" and found.access != "write"
+    if is_read and found.buffer in outputs and not words:
         words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
         words = words.replace("KERNEL", kernel)
     return words or found.hint

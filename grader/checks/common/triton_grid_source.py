@@ -55,6 +55,7 @@ def triton_grid_hint(text: str, signature: Signature, kernel: str) -> str:
     sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
     return (
         _other_size(call.lineno, kernel, axes, values, sizes)
+        or next((words for one in axes if (words := _row_each(one, values, sizes))), "")
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
     )
@@ -152,6 +153,19 @@ def _other_size(
     return (
         f"{start}, but `{kernel}` runs to `{_shown(first.limit)}` along it: compute their number "
         f"from `{_shown(first.limit)}`"
+    )
+
+
+def _row_each(axis: _Axis, values: Mapping[str, Sequence[ast.expr]], sizes: set[str]) -> str:
+    """Recognise a kernel with a row for each program, whose grid counts several for each."""
+    programs, width = axis.programs, axis.width
+    counts = isinstance(programs, ast.Call) and ast.unparse(programs.func).endswith("cdiv")
+    divides = isinstance(programs, ast.BinOp) and isinstance(programs.op, ast.FloorDiv)
+    if not (counts or divides) or not isinstance(width, ast.Name) or width.id not in sizes:
+        return ""
+    return (
+        f"each program does one row (program_id * `{width.id}`), but `{_shown(programs)}` in line "
+        f"{programs.lineno} launches one program for several: launch as many as there are rows"
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from grader.report.evidence import Finding
 
+_MOST_STEPS = 4  # from a mask to what it is another name of
 _MOST_SHOWN = 50  # characters of an address or mask
 
 
@@ -96,8 +97,9 @@ def words_of(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[
 
 def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[str, int]:
     """Return for each name the axis along which it runs, as in `row[:, None]`: axis 0."""
-    if isinstance(expression, ast.Name) and len(values.get(expression.id, ())) == 1:
-        expression = values[expression.id][0]
+    for _ in range(_MOST_STEPS):
+        if isinstance(expression, ast.Name) and len(values.get(expression.id, ())) == 1:
+            expression = values[expression.id][0]
     found = {}
     for node in ast.walk(expression):
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):

@@ -27,7 +27,7 @@ def pitch_of_rows(buffer: str, kernel: cpp_code.Kernel, text: str) -> str:
     if not buffer:
         return ""
     word, host = re.escape(buffer), cpp_code.host_code(text)
-    call = rf"\bcudaMallocPitch\s*\([^;]*&\s*{word}\s*,\s*&\s*(\w+)\s*,"
+    call = rf"\bcudaMallocPitch\s*\([^;]{{0,300}}&\s*{word}\s*,\s*&\s*(\w+)\s*,"
     launch = next((one for one in cpp_code.launches(text) if buffer in one.arguments), None)
     made = re.search(call, host)
     if made is None or launch is None or launch.kernel != kernel.name:
@@ -61,7 +61,7 @@ def _filled_in_part(buffer: str, kernel: str, text: str) -> str:
     if len(calls) != 1:
         return ""
     (call,) = calls
-    arguments = cpp_code.split(before[call.end(2) : cpp_code.closing(before, call.start(2))])
+    arguments = cpp_code.arguments_at(before, call.start(2))
     if len(arguments) < 3:
         return ""
     size = product(arguments[2], host)
@@ -115,8 +115,8 @@ def _never_filled(buffer: str, kernel: cpp_code.Kernel, text: str) -> str:
     reading = next((one for one in used if one.kernel == kernel.name), None)
     others = [one for one in used if one is not reading]
     first = [one for one in others if reading is not None and one.line < reading.line]
-    allocated = re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", bare)
-    copied = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\([^;]*\b{word}\b", bare)
+    allocated = re.search(rf"\bcudaMalloc\w*\s*\([^;]{{0,300}}&\s*{word}\s*,", bare)
+    copied = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\([^;]{{0,300}}\b{word}\b", bare)
     if reading is None or first or allocated is None or any(o.kernel not in known for o in others):
         return ""
     place = reading.arguments.index(buffer)

@@ -10,7 +10,7 @@ from grader.build.artifact import Built
 from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.grid_source import grid_hint
+from grader.checks.common.grid_source import grid_hint, tree_hint
 from grader.checks.common.host_memory import (
     added_to_hint,
     address_hint,
@@ -138,6 +138,10 @@ def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     """Return which copy, cudaMemset or launch of host code gives this pattern, "" if none does."""
     pattern, output = seen.pattern, seen.output
     if words := overwritten_hint(text, output, signature):
+        return words
+    if re.search("elements of the row|off by a factor of its own|without a pattern", pattern) and (
+        words := tree_hint(text)
+    ):
         return words
     if pattern.startswith("output element i is"):
         return pitch_hint(text, output, signature)
