@@ -217,6 +217,8 @@ def test_host_memory_that_a_kernel_gets() -> None:
     assert host_argument_hint(text.replace("&sum", "d_A"), "k", SIGNATURE) == ""
     null = kernel("to[0] = 1;", "float* sum = nullptr;", "k<<<1, 1>>>(d_A, sum, rows);")
     assert "line 8 passes `sum`, which is declared and never" in never_allocated_hint(null, "k")
+    lost = null.replace("= nullptr;", "; cudaMalloc(&sum, 4);\n    sum = 0;")
+    assert "line 8 sets the pointer `sum` itself to 0" in never_allocated_hint(lost, "k")
     made = null.replace("nullptr;", "nullptr; cudaMalloc(&sum, 4);")
     assert never_allocated_hint(made, "k") == ""
 
@@ -262,6 +264,7 @@ def test_memory_that_is_filled_in_part_or_never() -> None:
     for fill, said in (
         ("cudaMemset(a, 0, rows);", "line 9 sets `rows` bytes of `a`, but line 8 gives it `rows *"),
         ("cudaMemset(a, 0, 4 * rows);", ""),
+        ("cudaMemcpy(a + i, h_A, 4, kind);", "line 9 copies to `a + i`: compare the elements that"),
         ("", "is a cudaMemcpy into `a` missing, or is another array meant?"),
     ):
         found = unfilled_hint("a", reads, text.replace("FILL", fill))

@@ -16,6 +16,7 @@ __global__ void turn(const float* input, float* output, int rows, int cols)
     int col = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
     if (row < rows && col < cols) output[col * rows + row] = input[row * cols + col];
 }
+__global__ void limited(float* to, int len) { if (threadIdx.x < len) to[threadIdx.x] = 1; }
 __global__ void named(float* to, int n_cols, int ROWS) { to[blockIdx.x] = n_cols + ROWS; }
 __global__ void one(const float* from, float* to, int n) { to[blockIdx.x] = from[n]; }
 extern "C" void transpose(const float* input, float* output, int rows, int cols)
@@ -44,26 +45,26 @@ def transpose(input, output, rows, cols):
         ("turn<<<grid, block>>>(input, output, rows, cols)", ""),
         (
             "turn<<<grid, block>>>(input, output, cols, rows)",
-            "line 12 passes `cols` for the parameter `rows` of `turn`, and `rows` for `cols`: are",
+            "line 13 passes `cols` for the parameter `rows` of `turn`, and `rows` for `cols`: are",
         ),
         (
             "turn<<<grid, block>>>((float*)output, (float*)input, rows, cols)",
-            "line 12 passes `output` for the parameter `input` of `turn`, and `input` for",
+            "line 13 passes `output` for the parameter `input` of `turn`, and `input` for",
         ),
         (
             "turn<<<grid, block>>>(input, output, cols, cols)",
-            "line 12 passes `cols` for the parameter `rows` of `turn`: should it be `rows`?",
+            "line 13 passes `cols` for the parameter `rows` of `turn`: should it be `rows`?",
         ),
         (
             "one<<<n, 1>>>(output, (float*)input, n)",
-            "line 12 passes the input `input` for `to`, which the kernel writes, and the output "
+            "line 13 passes the input `input` for `to`, which the kernel writes, and the output "
             "`output` for `from`, which it reads: are",
         ),
         ("one<<<n, 1>>>(input, output, n)", ""),
         ("one<<<n, 1>>>(input, output + rows, cols)", ""),
         (
             "turn<<<n / 16, block>>>(input, output, rows, cols)",
-            "line 12 launches a grid of one axis, `n / 16`, but `turn` uses blockIdx.y",
+            "line 13 launches a grid of one axis, `n / 16`, but `turn` uses blockIdx.y",
         ),
         ("turn<<<grid, 256>>>(input, output, rows, cols)", "a block of one axis, `256`, but"),
         (
@@ -74,7 +75,7 @@ def transpose(input, output, rows, cols):
         ("unknown<<<grid, block>>>(output, input, cols, rows)", ""),
         (
             "turn<<<grid, block>>>(input, output, rows, 16)",
-            "line 12 passes `16` for the parameter `cols` of `turn`, and `cols` itself to none",
+            "line 13 passes `16` for the parameter `cols` of `turn`, and `cols` itself to none",
         ),
         (
             "turn<<<grid, block>>>(input, output, cols, 16)",
@@ -90,6 +91,12 @@ def transpose(input, output, rows, cols):
             "`rows` for the parameter `n_cols` of `named`, and",
         ),
         ("named<<<n, 16>>>(output, cols, rows)", ""),
+        (
+            "limited<<<n, 16>>>(output, 4 * 16)",
+            "line 13 passes `4 * 16` for the parameter `len` of `limited`, which is the same in "
+            "each call, and no size: should it be `cols` or another size?",
+        ),
+        ("limited<<<n, 16>>>(output, rows * 16)", ""),
     ],
 )
 def test_a_launch_of_cuda(launch: str, said: str) -> None:

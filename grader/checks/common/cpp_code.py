@@ -17,6 +17,7 @@ from grader.text import cpp_comments
 # Twice the longest solution here. Patterns take quadratic time on a hostile text.
 MOST_CHARACTERS = 20_000
 MOST_CALLS = 32  # of one function, and kernels and launches: more are not looked at
+_MOST_SETS = 1000  # assignments of a text
 _MOST_OF_VALUE = 400  # characters of an expression
 
 _BRACKETS = {"(": ")", "{": "}", "[": "]"}
@@ -188,7 +189,8 @@ def accessed_argument(text: str, kernel: str, line: int | None, *, written: bool
 def definitions(text: str) -> dict[str, set[str]]:
     """Return for each variable and macro of a text the names that its values are made of."""
     found: dict[str, set[str]] = {}
-    sets = [(match[1], _value(text, match.end())) for match in _SET.finditer(text)]
+    found_sets = itertools.islice(_SET.finditer(text), _MOST_SETS)
+    sets = [(match[1], _value(text, match.end())) for match in found_sets]
     for name, value in (*sets, *_MACRO.findall(text)):
         found.setdefault(name, set()).update(NAME.findall(value))
     return found

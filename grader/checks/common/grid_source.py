@@ -47,8 +47,11 @@ def axis_text(expression: str, axis: int, text: str) -> str:
     return cpp_code.only_value(text, side) or side
 
 
-def grid_hint(text: str, signature: Signature, kernel: str) -> str:
-    """Return why the grid of the kernel's only launch is too small, "" if that is not clear."""
+def grid_hint(text: str, signature: Signature, kernel: str, *, few: bool = True) -> str:
+    """Return why the grid of the kernel's only launch is too small, "" if that is not clear.
+
+    `few` says that there were fewer threads than elements.
+    """
     name = cpp_code.plain_name(kernel)
     body = cpp_code.kernels(text).get(name)
     if body is not None and (words := _exchanged_numbers(body) or _parts(text, name)):
@@ -61,7 +64,7 @@ def grid_hint(text: str, signature: Signature, kernel: str) -> str:
     return (
         _other_size(launch, axes, signature, text)
         or next((words for one in axes if (words := _rounded(one.blocks, launch.line))), "")
-        or next((words for one in axes if (words := _divided(one, launch.line, text))), "")
+        or next((words for one in axes if few and (words := _divided(one, launch.line, text))), "")
         or _other_step(launch, body, text)
     )
 

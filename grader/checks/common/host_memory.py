@@ -190,6 +190,13 @@ def never_allocated_hint(text: str, kernel: str) -> str:
             word = re.escape(given or "?")
             declared = re.search(rf"\*\s*{word}\s*(?:=\s*(?:nullptr|NULL|0)\s*)?;", host)
             set_ = re.search(rf"&\s*{word}\b|\b{word}\s*=(?!=)(?!\s*(?:nullptr|NULL|0)\s*;)", host)
+            made = rf"&\s*{word}\b[\s\S]*?\n[^\n]*\b{word}\s*=\s*(?:nullptr|NULL|0)\s*;"
+            if (lost := re.search(made, host)) is not None:
+                line = host.count("\n", 0, lost.end()) + 1
+                return (
+                    f"line {line} sets the pointer `{given}` itself to 0, not what it points to: "
+                    f"cudaMemset({given}, 0, bytes)"
+                )
             if declared and not set_:
                 return (
                     f"line {launch.line} passes `{given}`, which is declared and never allocated: "

@@ -24,7 +24,8 @@ class _Call:
     """A launch and its kernel, in either language; "" for an argument or parameter without a name.
 
     `given` are the arguments as they are written, `constants` those that have one value in all
-    calls, with it, and `configured` the names that the grid and the block have.
+    calls, with it, and `configured` the names that the grid and the block have. `limits` are
+    parameters that an index is compared with, `sizes` the names that the arguments are made of.
     `axes` are how many the grid and the block have, and `used` how many of each the kernel reads;
     None if that is not known.
     """
@@ -36,6 +37,8 @@ class _Call:
     given: tuple[str, ...]
     constants: Mapping[str, str]
     configured: frozenset[str]
+    limits: frozenset[str]
+    sizes: frozenset[str]
     written: frozenset[str]
     axes: tuple[int | None, int | None]
     used: tuple[int, int]
@@ -159,6 +162,19 @@ def _other_number(call: _Call, signature: Signature) -> str:
                 f"line {call.line} passes {shown} for the parameter `{wanted}` of `{call.kernel}`, "
                 f"and `{size}` itself to none: should it be `{size}`?"
             )
+    limits = [
+        (given, wanted)
+        for given, wanted in zip(call.given, call.parameters, strict=False)
+        if given in call.constants and wanted in call.limits
+    ]
+    if len(limits) == 1 and not call.sizes & sizes:
+        ((given, wanted),) = limits
+        (listed, *others) = sorted(sizes)
+        return (
+            f"line {call.line} passes `{given}` for the parameter `{wanted}` of `{call.kernel}`, "
+            f"which is the same in each call, and no size: should it be `{listed}`"
+            + (" or another size?" if others else "?")
+        )
     return ""
 
 
@@ -192,11 +208,13 @@ def _missing_axis(call: _Call, language: Language) -> str:
 @functools.lru_cache(maxsize=4)
 def _cuda(text: str) -> Sequence[_Call]:
     calls, found = [], cpp_code.kernels(text)
+    defined = cpp_code.definitions(cpp_code.host_code(text))
     bare, host = cpp_code.without_comments(text), cpp_code.host_code(text)
     for launch in cpp_code.launches(text):
         kernel = found.get(launch.kernel)
         if kernel is None:
             continue
+        names = {name for one in launch.given for name in cpp_code.NAME.findall(one)}
         calls.append(
             _Call(
                 line=launch.line,
@@ -210,6 +228,8 @@ def _cuda(text: str) -> Sequence[_Call]:
                     if (value := constant(one, host)) is not None and value > 1
                 },
                 configured=frozenset({launch.grid, launch.block}),
+                limits=frozenset(re.findall(r"<\s*(\w+)", kernel.body)),
+                sizes=frozenset(cpp_code.origins(names, defined)),
                 written=frozenset(filter(kernel.writes, kernel.parameters)),
                 axes=(_axes(launch.grid, bare), _axes(launch.block, bare)),
                 used=(_highest("blockIdx", kernel.body), _highest("threadIdx", kernel.body)),
@@ -287,6 +307,8 @@ def _triton(text: str) -> Iterator[_Call]:
                 given=tuple(map(ast.unparse, node.args)),
                 constants={**fixed, **_constants(function.body)},
                 configured=frozenset({ast.unparse(node.func.slice)}),
+                limits=frozenset(),
+                sizes=frozenset(),
                 written=frozenset(_stored(kernel)),
                 axes=(len(grid.elts) if grid else None, None),
                 used=(_programs(kernel), 0),

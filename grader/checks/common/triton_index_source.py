@@ -38,6 +38,12 @@ def triton_index_hint(found: Finding, text: str) -> str:
         address = call.args[0]
         of_all = found.kind == "race" and found.access == "write"
         if of_all and "program_id" not in words_of(address, values):
+            if isinstance(address, ast.Name):
+                return (
+                    f"every program writes the one element that `{address.id}` points to in line "
+                    f"{call.lineno}, so that one result is left: tl.atomic_add({address.id}, …) "
+                    "adds them up; else add the program's beginning to the address"
+                )
             return (
                 f"the address `{_shown(ast.unparse(address))}` in line {call.lineno} does not "
                 "depend on tl.program_id, so every program writes the same elements: add the "
@@ -146,6 +152,18 @@ def name_of(expression: ast.expr) -> str:
     return expression.id if isinstance(expression, ast.Name) else ""
 
 
+def _inclusive(mask: ast.expr, values: Mapping[str, list[ast.expr]]) -> str:
+    """Return the comparison of a mask with `<=` and a single name, "" if there is none."""
+    for _ in range(_MOST_STEPS):
+        if isinstance(mask, ast.Name) and len(values.get(mask.id, ())) == 1:
+            mask = values[mask.id][0]
+    for node in ast.walk(mask):
+        compares = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.LtE)
+        if compares and isinstance(getattr(node, "comparators", [None])[0], ast.Name):
+            return _shown(ast.unparse(node))
+    return ""
+
+
 def _of_mask(
     address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
 ) -> str:
@@ -159,6 +177,11 @@ def _of_mask(
             f"`{name}` runs along the {axes[here[name]]} of the addresses in line {line}, but "
             f"along the {axes[there[name]]} of the mask `{_shown(ast.unparse(mask))}`: the mask of "
             "this block is another one"
+        )
+    if inclusive := _inclusive(mask, values):
+        return (
+            f"`{inclusive}` in the mask lets the length itself through, which is one past the last "
+            "element: `<` instead of `<=`"
         )
     if other := _other_column(address, mask, values, line):
         return other

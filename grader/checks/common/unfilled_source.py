@@ -18,6 +18,7 @@ def unfilled_hint(buffer: str, kernel: cpp_code.Kernel, text: str) -> str:
         pitch_of_rows(buffer, kernel, text)
         or _filled_later(buffer, kernel.name, text)
         or _filled_in_part(buffer, kernel.name, text)
+        or _filled_elsewhere(buffer, kernel.name, text)
         or _never_filled(buffer, kernel, text)
     )
 
@@ -72,6 +73,24 @@ def _filled_in_part(buffer: str, kernel: str, text: str) -> str:
     return (
         f"line {line} {verb} `{arguments[2]}` bytes of `{buffer}`, but line {given[0][0]} gives it "
         f"`{given[0][1]}` bytes: the rest is read without a value"
+    )
+
+
+def _filled_elsewhere(buffer: str, kernel: str, text: str) -> str:
+    """Name the only copy before the launch, if it fills the memory piece by piece."""
+    host = cpp_code.host_code(text)
+    launch = next((one for one in cpp_code.launches(text) if buffer in one.arguments), None)
+    before = "\n".join(host.split("\n")[: launch.line - 1]) if launch else ""
+    name = re.escape(buffer)
+    calls = list(
+        re.finditer(rf"\bcudaMemcpy(?:Async)?\s*(\()\s*({name}\s*\+[^,;]{{1,60}}),", before)
+    )
+    if launch is None or launch.kernel != kernel or len(calls) != 1:
+        return ""
+    line = before.count("\n", 0, calls[0].start()) + 1
+    return (
+        f"line {line} copies to `{' '.join(calls[0][2].split())}`: compare the elements that this "
+        f"fills with those that `{kernel}` reads, which are others"
     )
 
 

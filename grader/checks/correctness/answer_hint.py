@@ -67,7 +67,8 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     if seen.nondeterministic and pattern.startswith("every element is"):
         return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
     own = ("launched",) if built.launched else ()
-    if words := arguments_hint(built.text, built.language, signature):
+    freed = freed_hint(built.text) if built.language is Language.CUDA else ""
+    if words := freed or arguments_hint(built.text, built.language, signature):
         return words
     known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
     if not known and (words := _launched_wrong(built, signature)):
@@ -131,7 +132,7 @@ def _launched_wrong(built: Built, signature: Signature) -> str:
     words = launch_hint(built.text, built.language, signature)
     if words or built.language is not Language.CUDA:
         return words
-    return freed_hint(built.text) or address_hint(built.text)
+    return address_hint(built.text)
 
 
 def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
@@ -153,5 +154,5 @@ def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     if pattern.startswith(NOTHING_WRITTEN):
         words = reallocated_hint(text, signature) or unused_output_hint(text, output)
     if not words and seen.kernel is not None and re.search("never written", pattern):
-        words = grid_hint(text, signature, seen.kernel)
+        words = grid_hint(text, signature, seen.kernel, few="too few" in pattern)
     return words
