@@ -1,0 +1,110 @@
+"""The hint for a wrong answer, from the source and from the pattern."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.checks.common.source_evidence import with_source
+from grader.checks.correctness.answer_hint import Seen, answer_hint, failure_hint, kept_hint
+from grader.report.evidence import BuildEvidence, Finding
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device, Language
+
+SILU = read_assignment(REPOSITORY / "assignments" / "silu").signature
+TEXT = """\
+__global__ void k(const float* input, float* output, int n, float epsilon)
+{
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) output[i] = input[i] / (2.0f + epsilon);
+}
+void silu(const float* input, float* output, int n)
+{
+    k<<<n / 256, 256>>>(input, output, n, 1e-5f);
+    // END
+}
+"""
+
+
+def built(text: str, language: Language = Language.CUDA) -> Built:
+    return Built(
+        language=language,
+        device=Device.CPU,
+        path=Path("silu.so"),
+        file="silu.cu",
+        entry="silu",
+        evidence=BuildEvidence(tool="g++", cached=False),
+        text=text,
+    )
+
+
+def seen(pattern: str, *, returned: bool = False) -> Seen:
+    return Seen(
+        pattern=pattern, output="output", returned=returned, nondeterministic=False, kernel="k"
+    )
+
+
+NEVER = "only the last element: never written; `k` ran with 1 block of 256 threads: "
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pattern", "said"),
+    [
+        ("", "", NEVER + "too few for one each", "`n / 256` in line 8 rounds down"),
+        ("n / 256", "n", NEVER + "enough for one each", "look at the index"),
+        # What is passed is wrong whatever the pattern is.
+        (", n, 1e", ", 256, 1e", "every element is 2 times", "line 8 passes `256` for the param"),
+        ("// END", "free(output); output[0] = 1;", "every element is 0", "line 9 frees `output`"),
+        ("", "", "the result is that of `epsilon` = 0", "changes nothing where line 4 has it"),
+        (" + epsilon", "", "the result is that of `epsilon` = 0", "the argument is left out, or"),
+    ],
+)
+def test_a_hint(old: str, new: str, pattern: str, said: str) -> None:
+    assert said in answer_hint(seen(pattern), built(TEXT.replace(old, new) if old else TEXT), SILU)
+
+
+def test_a_returned_result_comes_first() -> None:
+    found = answer_hint(seen("nothing was ever written", returned=True), built(TEXT), SILU)
+    assert found == "silu returned a value: write the result into `output` instead"
+
+
+def test_a_case_that_is_right_alone_without_a_variable_that_is_kept() -> None:
+    assert "no variable here is kept from call to call" in kept_hint(built(TEXT))
+    assert "a `static`, `__device__` or global" in kept_hint(built("static int calls;\n" + TEXT))
+
+
+def test_a_call_that_failed() -> None:
+    copy = TEXT.replace("// END", "cudaMemcpy(output, input, 4, cudaMemcpyHostToDevice);")
+    verdict, message = Verdict.RUNTIME_ERROR, "calling silu gave CUDA error 21: invalid"
+    assert "line 9: the source `input` is in device memory" in failure_hint(
+        message, "", verdict, built(copy), SILU
+    )
+    assert failure_hint(message, "", Verdict.WRONG_ANSWER, built(copy), SILU) == ""
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["cudaMemcpy(output, p, ", "for (;;)", "(", "k<<<a,b>>>(p,output,n,n);", "float* p = ", "? "],
+)
+@pytest.mark.parametrize("language", list(Language))
+def test_a_hostile_source_is_read_in_time(hostile: str, language: Language) -> None:
+    """Twelve hints, each in a fraction of a second; a loop in front of a loop, and so on, is no recursion."""
+    text = hostile * (19_000 // len(hostile))
+    if language is Language.CUDA:
+        text = TEXT.replace("    int i", f"{text}\n    int i")
+    submission, began = built(text[:20_000], language), time.monotonic()
+    for pattern in (NEVER, "nothing was ever written", "every element is 0", "output element i is"):
+        answer_hint(seen(pattern), submission, SILU)
+    for line in range(1, 9):
+        finding = Finding(
+            kind="out_of_bounds", severity="error", message="", hint="", file="silu.cu", line=line,
+            kernel="k", buffer="input", space="global", element=9, elements=9, block=(1, 0, 0),
+            thread=(0, 0, 0), tool="t",
+        )  # fmt: skip
+        with_source(finding, submission, SILU)
+    assert time.monotonic() - began < 6
