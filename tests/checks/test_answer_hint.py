@@ -61,7 +61,19 @@ NEVER = "only the last element: never written; `k` ran with 1 block of 256 threa
         (", n, 1e", ", 256, 1e", "every element is 2 times", "line 8 passes `256` for the param"),
         ("// END", "free(output); output[0] = 1;", "every element is 0", "line 9 frees `output`"),
         ("", "", "the result is that of `epsilon` = 0", "changes nothing where line 4 has it"),
-        (" + epsilon", "", "the result is that of `epsilon` = 0", "the argument is left out, or"),
+        (
+            " + epsilon",
+            "",
+            "the result is that of `epsilon` = 0",
+            "no line of the kernel uses `eps",
+        ),
+        ("epsilon", "eps", "the result is that of `epsilon` = 0", "the argument is left out, or"),
+        (
+            "(input, output, n, 1e-5f)",
+            "(output, input, n, 1)",
+            "`a` and `b` are exchanged",
+            "check",
+        ),
     ],
 )
 def test_a_hint(old: str, new: str, pattern: str, said: str) -> None:
@@ -93,7 +105,7 @@ def test_a_call_that_failed() -> None:
 )
 @pytest.mark.parametrize("language", list(Language))
 def test_a_hostile_source_is_read_in_time(hostile: str, language: Language) -> None:
-    """Twelve hints, each in a fraction of a second; a loop in front of a loop, and so on, is no recursion."""
+    """Twelve hints, each in a fraction of a second; loops in front of loops are no recursion."""
     text = hostile * (19_000 // len(hostile))
     if language is Language.CUDA:
         text = TEXT.replace("    int i", f"{text}\n    int i")

@@ -58,15 +58,18 @@ def launch_hint(
     )
 
 
-def arguments_hint(text: str, language: Language, signature: Signature) -> str:
-    """Return which arguments of a launch are in each other's place or of other sizes, or ""."""
-    return _wrong_arguments(list(_calls(text, language, None)), signature)
+def wrong_size_hint(text: str, language: Language, signature: Signature) -> str:
+    """Return which launch passes one size in the place of another, "" if none does.
+
+    Two that are in each other's place may be meant so: a product is one of the transposed matrices.
+    """
+    return _wrong_arguments(list(_calls(text, language, None)), signature, alone=True)
 
 
-def _wrong_arguments(calls: Sequence[_Call], signature: Signature) -> str:
-    return next((words for call in calls if (words := _exchanged(call, signature))), "") or next(
-        (words for call in calls if (words := _other_number(call, signature))), ""
-    )
+def _wrong_arguments(calls: Sequence[_Call], signature: Signature, *, alone: bool = False) -> str:
+    return next(
+        (words for call in calls if (words := _exchanged(call, signature, alone=alone))), ""
+    ) or next((words for call in calls if (words := _other_number(call, signature))), "")
 
 
 def grid_text(text: str, language: Language, kernel: str) -> str:
@@ -85,8 +88,11 @@ def _calls(text: str, language: Language, kernel: str | None) -> Iterator[_Call]
             yield call
 
 
-def _exchanged(call: _Call, signature: Signature) -> str:
-    """Recognise arguments that have the names of other parameters, or the wrong role."""
+def _exchanged(call: _Call, signature: Signature, *, alone: bool) -> str:
+    """Recognise arguments that have the names of other parameters, or the wrong role.
+
+    With `alone`, only a single one with the name of another.
+    """
     meant = _meant(call.parameters, signature)
     pairs = [
         (given, wanted)
@@ -104,6 +110,8 @@ def _exchanged(call: _Call, signature: Signature) -> str:
         # What is missing elsewhere is meant here: else a name of another function's is a chance.
         and (meant[wanted] in given_names or (meant[wanted] in own and (given, given) in same))
     ]
+    if alone and len(moved) != 1:
+        return ""
     if moved:
         return _passes(call.line, call.kernel, moved) + (
             ": are these arguments in each other's place?"

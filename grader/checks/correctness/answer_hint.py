@@ -21,7 +21,7 @@ from grader.checks.common.host_memory import (
 )
 from grader.checks.common.index_source import whole_sum_hint
 from grader.checks.common.kernel_source import jitted_bodies, rebound_name
-from grader.checks.common.launch_source import arguments_hint, launch_hint
+from grader.checks.common.launch_source import launch_hint, wrong_size_hint
 from grader.checks.common.triton_grid_source import triton_grid_hint
 from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
 from grader.report.verdict import Verdict
@@ -68,7 +68,7 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
     own = ("launched",) if built.launched else ()
     freed = freed_hint(built.text) if built.language is Language.CUDA else ""
-    if words := freed or arguments_hint(built.text, built.language, signature):
+    if words := freed or wrong_size_hint(built.text, built.language, signature):
         return words
     known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
     if not known and (words := _launched_wrong(built, signature)):
@@ -108,17 +108,22 @@ def kept_hint(built: Built) -> str:
 
 
 def _use_of(name: str, built: Built) -> str:
-    """Return where the kernels use an argument that changes nothing, "" if in no or many lines."""
-    if built.language is Language.CUDA:
-        bodies = [(one.line, one.body) for one in cpp_code.kernels(built.text).values()]
-    else:
-        bodies = [(one.body[0].lineno, text) for one, text in jitted_bodies(built.text)]
+    """Return where the kernels use an argument that changes nothing, "" if in many lines."""
+    kernels = cpp_code.kernels(built.text).values()
+    bodies = [(one.line, one.body) for one in kernels]
+    parameters = {name for one in kernels for name in one.parameters}
+    if built.language is Language.TRITON:
+        jitted = list(jitted_bodies(built.text))
+        bodies = [(one.body[0].lineno, text) for one, text in jitted]
+        parameters = {given.arg for one, _ in jitted for given in one.args.args}
     used = [
         (first + at, line.strip())
         for first, body in bodies
         for at, line in enumerate(body.split("\n"))
         if re.search(rf"(?<![\w.]){re.escape(name)}\b", line)
     ]
+    if not used and name in parameters:
+        return f"no line of the kernel uses `{name}`, which it gets: it belongs into the formula"
     if len(used) != 1 or len(used[0][1]) > _MOST_SHOWN:
         return ""
     ((line, code),) = used
@@ -140,9 +145,8 @@ def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     pattern, output = seen.pattern, seen.output
     if words := overwritten_hint(text, output, signature):
         return words
-    if re.search("elements of the row|off by a factor of its own|without a pattern", pattern) and (
-        words := tree_hint(text)
-    ):
+    of_sum = not pattern or re.search("elements of the row|off by a factor of its own", pattern)
+    if of_sum and (words := tree_hint(text)):
         return words
     if pattern.startswith("output element i is"):
         return pitch_hint(text, output, signature)
