@@ -10,6 +10,7 @@ from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
+from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.source_evidence import with_source
 from grader.checks.correctness.answer_hint import Seen, answer_hint, failure_hint, kept_hint
 from grader.report.evidence import BuildEvidence, Finding
@@ -88,6 +89,17 @@ def test_a_returned_result_comes_first() -> None:
 def test_a_case_that_is_right_alone_without_a_variable_that_is_kept() -> None:
     assert "no variable here is kept from call to call" in kept_hint(built(TEXT))
     assert "a `static`, `__device__` or global" in kept_hint(built("static int calls;\n" + TEXT))
+
+
+def test_a_grid_that_is_too_large_by_far() -> None:
+    text = TEXT.replace("int n)\n{\n    k", "int n, int m)\n{\n    k").replace("n / 256", "m")
+    transpose = read_assignment(REPOSITORY / "assignments" / "transpose").signature
+    text = text.replace("int n, int m", "int rows, int cols").replace("<<<m", "<<<cols")
+    text = text.replace("output, n, 1e", "output, rows, 1e")
+    found = failure_hint("", LOOP_HINT, Verdict.TIME_LIMIT, built(text), transpose)
+    assert found.startswith("line 8 launches `cols` blocks along x, but in `k` `i`")
+    right = built(text.replace("<<<cols", "<<<rows / 256"))
+    assert failure_hint("", LOOP_HINT, Verdict.TIME_LIMIT, right, transpose) == ""
 
 
 def test_a_call_that_failed() -> None:

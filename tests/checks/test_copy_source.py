@@ -213,6 +213,8 @@ def test_host_memory_that_a_kernel_gets() -> None:
     assert "line 8 passes `&sum`, which is in host memory" in host_argument_hint(
         text, "k", SIGNATURE
     )
+    array = text.replace("float sum = 0", "float sum[4]").replace("&sum", "sum")
+    assert "line 8 passes `sum`, which is in host" in host_argument_hint(array, "k", SIGNATURE)
     assert host_argument_hint(text.replace("&sum", "h_A"), "k", SIGNATURE).startswith("line 8")
     assert host_argument_hint(text.replace("&sum", "d_A"), "k", SIGNATURE) == ""
     null = kernel("to[0] = 1;", "float* sum = nullptr;", "k<<<1, 1>>>(d_A, sum, rows);")

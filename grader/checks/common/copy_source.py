@@ -323,6 +323,9 @@ def _memory(given: str, text: str, signature: Signature) -> Memory | None:
     variable = rf"\b(?:float|double|int)\s+(?:\w+\s*(?:=[^,;]*)?,\s*)*{word}\s*[;,={{]"
     if re.search(rf"{host}|\b{word}\s*=[^;]{{0,300}}\b(?:malloc|new|calloc)\b", bare):
         return Memory.HOST
+    array_ = rf"\b(?:float|double|int)\s+{word}\s*\["
+    if re.search(array_, cpp_code.host_code(text)):
+        return Memory.HOST
     on_host = re.search(variable, bare) and not re.search(
         rf"__(?:device|constant|managed|shared)__[^;(){{}}]*\b{word}\b", bare
     )

@@ -47,23 +47,32 @@ def axis_text(expression: str, axis: int, text: str) -> str:
     return cpp_code.only_value(text, side) or side
 
 
-def grid_hint(text: str, signature: Signature, kernel: str, *, few: bool = True) -> str:
+def grid_hint(
+    text: str, signature: Signature, kernel: str, *, few: bool = True, sizes_only: bool = False
+) -> str:
     """Return why the grid of the kernel's only launch is too small, "" if that is not clear.
 
-    `few` says that there were fewer threads than elements.
+    `few` says that there were fewer threads than elements; with `sizes_only`, only the sizes that
+    it is computed from are looked at.
     """
     name = cpp_code.plain_name(kernel)
     body = cpp_code.kernels(text).get(name)
-    if body is not None and (words := _exchanged_numbers(body) or _parts(text, name)):
+    if (
+        body is not None
+        and not sizes_only
+        and (words := _exchanged_numbers(body) or _parts(text, name))
+    ):
         return words
     found = [one for one in cpp_code.launches(text) if one.kernel == name]
     if body is None or len(found) != 1:
         return ""
     (launch,) = found
     axes = list(_axes(launch, body, text))
+    words = _other_size(launch, axes, signature, text)
+    if words or sizes_only:
+        return words
     return (
-        _other_size(launch, axes, signature, text)
-        or next((words for one in axes if (words := _rounded(one.blocks, launch.line))), "")
+        next((words for one in axes if (words := _rounded(one.blocks, launch.line))), "")
         or next((words for one in axes if few and (words := _divided(one, launch.line, text))), "")
         or _other_step(launch, body, text)
     )

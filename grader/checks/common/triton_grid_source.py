@@ -31,8 +31,13 @@ class _Axis:
     width: ast.expr | None
 
 
-def triton_grid_hint(text: str, signature: Signature, kernel: str) -> str:
-    """Return why the grid of the kernel's only launch is too small, "" if that is not clear."""
+def triton_grid_hint(
+    text: str, signature: Signature, kernel: str, *, sizes_only: bool = False
+) -> str:
+    """Return why the grid of the kernel's only launch is too small, "" if that is not clear.
+
+    With `sizes_only`, only the sizes that it is computed from are looked at.
+    """
     try:
         tree = ast.parse(text if len(text) <= MOST_CHARACTERS else "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -53,9 +58,11 @@ def triton_grid_hint(text: str, signature: Signature, kernel: str) -> str:
     values = {**values_of(tree), **values_of(function)}
     axes = list(_axes(call, body, values))
     sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    words = _other_size(call.lineno, kernel, axes, values, sizes)
+    if words or sizes_only:
+        return words
     return (
-        _other_size(call.lineno, kernel, axes, values, sizes)
-        or next((words for one in axes if (words := _row_each(one, values, sizes))), "")
+        next((words for one in axes if (words := _row_each(one, values, sizes))), "")
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
     )

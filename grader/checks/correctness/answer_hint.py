@@ -9,6 +9,7 @@ from grader.assignment.signature import Signature
 from grader.build.artifact import Built
 from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
+from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.grid_source import grid_hint, tree_hint
 from grader.checks.common.host_memory import (
@@ -92,6 +93,8 @@ def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: 
     """Return what the source shows about a call that failed, "" if nothing."""
     if hint == INPUT_HINT:
         return launch_hint(built.text, built.language, sign)
+    if verdict is Verdict.TIME_LIMIT and hint == LOOP_HINT:
+        return _other_sizes(built, sign)  # a grid of cols × cols blocks may be too large by far
     on_host = built.device is Device.CPU and built.language is Language.CUDA
     if verdict is not Verdict.RUNTIME_ERROR or not on_host:
         return ""
@@ -131,6 +134,17 @@ def _use_of(name: str, built: Built) -> str:
         f"`{name}` changes nothing where line {line} has it, `{code}`: is that its place in the "
         "formula of the assignment, in the same bracket?"
     )
+
+
+def _other_sizes(built: Built, signature: Signature) -> str:
+    """Return which grid is computed from another size than its kernel runs to, "" if none is."""
+    if built.language is Language.TRITON:
+        names = [one.name for one, _ in jitted_bodies(built.text)]
+        found = (triton_grid_hint(built.text, signature, name, sizes_only=True) for name in names)
+    else:
+        names = list(cpp_code.kernels(built.text))
+        found = (grid_hint(built.text, signature, name, sizes_only=True) for name in names)
+    return next(filter(None, found), "")
 
 
 def _launched_wrong(built: Built, signature: Signature) -> str:
