@@ -53,8 +53,11 @@ def launch_hint(
     Without a kernel, all of them are looked at.
     """
     calls = list(_calls(text, language, kernel))
-    return _wrong_arguments(calls, signature) or next(
-        (words for call in calls if (words := _missing_axis(call, language))), ""
+    return (
+        _wrong_arguments(calls, signature)
+        # A kernel that fills a table of its own may get no size: say it of one that failed.
+        or next((words for call in calls if kernel and (words := _no_size(call, signature))), "")
+        or next((words for call in calls if (words := _missing_axis(call, language))), "")
     )
 
 
@@ -170,20 +173,29 @@ def _other_number(call: _Call, signature: Signature) -> str:
                 f"line {call.line} passes {shown} for the parameter `{wanted}` of `{call.kernel}`, "
                 f"and `{size}` itself to none: should it be `{size}`?"
             )
+    return ""
+
+
+def _no_size(call: _Call, signature: Signature) -> str:
+    """Recognise a constant that an index is compared with, where no size is passed."""
+    sizes = sorted(
+        one.name
+        for one in signature.arguments
+        if one.shape is None and one.type.startswith(("int", "uint"))
+    )
     limits = [
         (given, wanted)
         for given, wanted in zip(call.given, call.parameters, strict=False)
         if given in call.constants and wanted in call.limits
     ]
-    if len(limits) == 1 and not call.sizes & sizes:
-        ((given, wanted),) = limits
-        (listed, *others) = sorted(sizes)
-        return (
-            f"line {call.line} passes `{given}` for the parameter `{wanted}` of `{call.kernel}`, "
-            f"which is the same in each call, and no size: should it be `{listed}`"
-            + (" or another size?" if others else "?")
-        )
-    return ""
+    if len(limits) != 1 or not sizes or call.sizes & set(sizes):
+        return ""
+    ((given, wanted),) = limits
+    return (
+        f"line {call.line} passes `{given}` for the parameter `{wanted}` of `{call.kernel}`, "
+        f"which is the same in each call, and no size: should it be `{sizes[0]}`"
+        + (" or another size?" if len(sizes) > 1 else "?")
+    )
 
 
 def _passes(line: int, kernel: str, moved: Sequence[tuple[str, str]]) -> str:
