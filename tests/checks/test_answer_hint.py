@@ -132,3 +132,15 @@ def test_a_hostile_source_is_read_in_time(hostile: str, language: Language) -> N
         )  # fmt: skip
         with_source(finding, submission, SILU)
     assert time.monotonic() - began < 6
+
+
+@pytest.mark.parametrize("nested", ["n" + " + n" * 3000, "-" * 2000 + "n", "n" + "[0]" * 3000])
+def test_an_expression_of_triton_that_is_nested_too_deeply_is_not_read(nested: str) -> None:
+    text = (
+        "@triton.jit\ndef k(input, output, n, B: tl.constexpr):\n"
+        "    i = tl.program_id(0) * B\n    tl.store(output + i, 1.0, mask=i < n)\n\n"
+        "def silu(input, output, n):\n    k[(n // 32,)](input, output, SIZE, B=32)\n"
+    )
+    deep = built(text.replace("SIZE", nested), Language.TRITON)
+    assert "rounds down" in answer_hint(seen(NEVER), built(text, Language.TRITON), SILU)
+    assert "rounds down" not in answer_hint(seen(NEVER), deep, SILU)

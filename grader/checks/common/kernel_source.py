@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.checks.common.python_text import parsed
 from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import hints
 
@@ -67,9 +68,8 @@ def jitted_bodies(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:
 
 
 def _functions(text: str) -> list[ast.FunctionDef]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 

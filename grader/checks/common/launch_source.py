@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
+from grader.checks.common.python_text import parsed
 from grader.checks.common.size_product import constant
 from grader.vocabulary import Language, Role
 
@@ -300,9 +301,8 @@ def _highest(word: str, body: str) -> int:
 
 
 def _triton(text: str) -> Iterator[_Call]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     jitted = {

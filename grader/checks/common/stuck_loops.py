@@ -21,6 +21,7 @@ from grader.checks.common.cpp_code import (
     split,
     without_comments,
 )
+from grader.checks.common.python_text import parsed
 from grader.vocabulary import Language
 
 _MOST_CHARACTERS = 200_000  # of a source: bounds the time
@@ -265,9 +266,8 @@ def _end_of_statement(text: str, at: int) -> int:
 
 def _python(text: str) -> Iterator[Loop]:
     """Yield the `while` loops of Python source, in the words of C++."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.While):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
 from grader.checks.common.cpp_code import MOST_CHARACTERS
+from grader.checks.common.python_text import parsed
 from grader.checks.common.triton_index_source import values_of, words_of
 
 _MOST_SHOWN = 60  # characters of an expression
@@ -38,9 +39,8 @@ def triton_grid_hint(
 
     With `sizes_only`, only the sizes that it is computed from are looked at.
     """
-    try:
-        tree = ast.parse(text if len(text) <= MOST_CHARACTERS else "")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    if tree is None:
         return ""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     body = next((one for one in functions if one.name == kernel), None)

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+from grader.checks.common.python_text import parsed
 from grader.report.evidence import Finding
 
 _MOST_STEPS = 4  # from a mask to what it is another name of
@@ -18,9 +19,8 @@ _MOST_SHOWN = 50  # characters of an address or mask
 
 def triton_index_hint(found: Finding, text: str) -> str:
     """Return what the source shows about the address or the mask of a finding, "" if nothing."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return ""
     function = next(
         (
