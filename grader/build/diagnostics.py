@@ -58,6 +58,8 @@ _ADVICE = {
         "this `static_assert` does not hold for the sizes that are used: choose sizes that fit it",
     r"template argument `":
         "write it where the function is called: `name<value>(arguments)`",
+    r"from ‘const void\*’ to ‘void\*’|type \"const \w+ \*\" is incompatible .* \"void \*\"":
+        "an input is `const`, and this call would write to it: a copy's destination comes first",
     r"casts away qualifiers|invalid conversion from ‘const |cast away const":
         "what the pointer points to is `const`: keep that word in the new type, as in "
         "`reinterpret_cast<const float4*>(pointer)`",

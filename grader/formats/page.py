@@ -34,8 +34,9 @@ DOTS = "..."
 MOST_CHARACTERS = 100_000  # more than a page shows; the cap bounds the time for huge outputs
 # What stays on one line: short code, a dot and the word before it, "3 / 4", "5.2 s". Its blanks
 # become `_GLUE` while lines are made.
-_TOGETHER = re.compile(r"`[^`]{1,30}`| (?=·)|(?<=\d) / (?=\d)|(?<=\d) (?=s\b)")
+_TOGETHER = re.compile(r"`[^`]*`| (?=·)|(?<=\d) / (?=\d)|(?<=\d) (?=s\b)")
 _GLUE = "\ue000"
+_MOST_TOGETHER = 32
 
 Piece = str | tuple[str, str]  # text, or text and its style
 
@@ -162,7 +163,12 @@ class Page:
 
     def _wrapped(self, text: Text, first: int, others: int, most: int) -> list[Text]:
         """Return the lines of a text: the first of `first` columns, the others of `others`."""
-        glued = _TOGETHER.sub(lambda found: found[0].replace(" ", _GLUE), text.plain)
+        glued = _TOGETHER.sub(
+            lambda found: (
+                found[0] if len(found[0]) > _MOST_TOGETHER else found[0].replace(" ", _GLUE)
+            ),
+            text.plain,
+        )
         text = Text(glued, spans=text.spans)
         lines = list(text.wrap(self._console, first, overflow="fold"))
         if len(lines) > 1 and first != others:

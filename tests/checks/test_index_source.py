@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grader.checks.common.index_source import index_hint
+from grader.checks.common.index_source import index_hint, whole_sum_hint
 from grader.report.evidence import Finding
 from grader.vocabulary import Language
 
@@ -114,6 +114,36 @@ def test_memory_that_nothing_fills() -> None:
     assert found.startswith("`scratch` is allocated, and line 15 passes it to `k`, which reads it")
 
 
+def test_a_block_that_adds_without_an_atomic() -> None:
+    found = said("c[0] += a[tx];", kind="race", message=BLOCKS, access="write")
+    assert "every block adds to `c[0]` in line 8" in found
+    assert "use atomicAdd(&c[0], …)" in found
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("int total = 0; total += a[tx];", "line 8 declares `total` as `int`"),
+        ("float total = 0; total += a[tx];", ""),
+        ("int count = 0; count += tx;", ""),
+    ],
+)
+def test_a_sum_that_is_a_whole_number(line: str, words: str) -> None:
+    found = whole_sum_hint(CPP.replace("LINE", line))
+    assert words in found if words else found == ""
+
+
+def test_a_later_part_with_the_length_of_all() -> None:
+    text = CPP.replace("LINE", "if (row < rows) c[0] = a[row];")
+    text = text.replace("k<<<cols, 16>>>(scratch, c, rows", "k<<<cols, 16>>>(a + first, c, rows")
+    finding = Finding(
+        kind="out_of_bounds", severity="error", message="", hint="", file="k.cu", line=8,
+        kernel="k", buffer="a", space="global", element=9, tool="t",
+    )  # fmt: skip
+    found = index_hint(finding, text, Language.CUDA)
+    assert "line 15 passes `a + first`, which has `first` elements less, but also `rows`" in found
+
+
 def test_blocks_that_nothing_tests() -> None:
     fields = {**OUT, "block": (3, 0, 0), "thread": (0, 0, 0)}
     found = said("for (int i = tx; i < cols; ++i) c[0] = a[blockIdx.x * cols + i];", **fields)
@@ -135,6 +165,12 @@ def k(a, c, rows, cols, TILE: tl.constexpr):
     [
         ("tl.store(c + col, 1.0)", "race", "`c + col` in line 6 does not depend on tl.program_id"),
         ("tl.store(c + row, 1.0)", "race", ""),
+        ("tl.store(c, 1.0)", "race", "every program writes the one element that `c` points to in"),
+        (
+            "tl.store(c + row, 1.0, mask=row <= rows)",
+            "out_of_bounds",
+            "`row <= rows` in the mask lets the length itself through",
+        ),
         (
             "tl.store(c + col[:, None] * rows + row[None, :], 1.0, mask=mask)",
             "out_of_bounds",

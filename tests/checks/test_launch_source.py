@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from paths import REPOSITORY
 
@@ -16,6 +18,8 @@ __global__ void turn(const float* input, float* output, int rows, int cols)
     int col = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
     if (row < rows && col < cols) output[col * rows + row] = input[row * cols + col];
 }
+__global__ void limited(float* to, int len) { if (threadIdx.x < len) to[threadIdx.x] = 1; }
+__global__ void named(float* to, int n_cols, int ROWS) { to[blockIdx.x] = n_cols + ROWS; }
 __global__ void one(const float* from, float* to, int n) { to[blockIdx.x] = from[n]; }
 extern "C" void transpose(const float* input, float* output, int rows, int cols)
 {
@@ -43,26 +47,26 @@ def transpose(input, output, rows, cols):
         ("turn<<<grid, block>>>(input, output, rows, cols)", ""),
         (
             "turn<<<grid, block>>>(input, output, cols, rows)",
-            "line 11 passes `cols` for the parameter `rows` of `turn`, and `rows` for `cols`: are",
+            "line 13 passes `cols` for the parameter `rows` of `turn`, and `rows` for `cols`: are",
         ),
         (
             "turn<<<grid, block>>>((float*)output, (float*)input, rows, cols)",
-            "line 11 passes `output` for the parameter `input` of `turn`, and `input` for",
+            "line 13 passes `output` for the parameter `input` of `turn`, and `input` for",
         ),
         (
             "turn<<<grid, block>>>(input, output, cols, cols)",
-            "line 11 passes `cols` for the parameter `rows` of `turn`: should it be `rows`?",
+            "line 13 passes `cols` for the parameter `rows` of `turn`: should it be `rows`?",
         ),
         (
             "one<<<n, 1>>>(output, (float*)input, n)",
-            "line 11 passes the input `input` for `to`, which the kernel writes, and the output "
+            "line 13 passes the input `input` for `to`, which the kernel writes, and the output "
             "`output` for `from`, which it reads: are",
         ),
         ("one<<<n, 1>>>(input, output, n)", ""),
         ("one<<<n, 1>>>(input, output + rows, cols)", ""),
         (
             "turn<<<n / 16, block>>>(input, output, rows, cols)",
-            "line 11 launches a grid of one axis, `n / 16`, but `turn` uses blockIdx.y",
+            "line 13 launches a grid of one axis, `n / 16`, but `turn` uses blockIdx.y",
         ),
         ("turn<<<grid, 256>>>(input, output, rows, cols)", "a block of one axis, `256`, but"),
         (
@@ -71,6 +75,26 @@ def transpose(input, output, rows, cols):
         ),
         ("turn<<<blocks(n), block>>>(input, output, rows, cols)", ""),  # perhaps a dim3
         ("unknown<<<grid, block>>>(output, input, cols, rows)", ""),
+        (
+            "turn<<<grid, block>>>(input, output, rows, 16)",
+            "line 13 passes `16` for the parameter `cols` of `turn`, and `cols` itself to none",
+        ),
+        (
+            "turn<<<grid, block>>>(input, output, cols, 16)",
+            "",
+        ),
+        (
+            "turn<<<grid, block>>>(input, output, grid, cols)",
+            "passes `grid` for the parameter `rows`",
+        ),
+        ("turn<<<grid, block>>>(input, output, rows, cols / 4)", ""),
+        (
+            "named<<<n, 16>>>(output, rows, cols)",
+            "`rows` for the parameter `n_cols` of `named`, and",
+        ),
+        ("named<<<n, 16>>>(output, cols, rows)", ""),
+        ("limited<<<n, 16>>>(output, 4 * 16)", ""),  # perhaps a table of its own
+        ("limited<<<n, 16>>>(output, rows * 16)", ""),
     ],
 )
 def test_a_launch_of_cuda(launch: str, said: str) -> None:
@@ -104,3 +128,16 @@ def test_nothing_is_said_about_right_solutions(path: object) -> None:
     language = Language.TRITON if path.suffix == ".py" else Language.CUDA
     signature = read_assignment(REPOSITORY / "assignments" / path.parent.name).signature
     assert launch_hint(path.read_text("utf-8"), language, signature) == ""
+
+
+def test_a_kernel_that_failed_and_got_no_size() -> None:
+    text = CPP.replace("LAUNCH", "limited<<<n, 16>>>(output, 4 * 16)")
+    found = launch_hint(text, Language.CUDA, TRANSPOSE, "limited")
+    assert found == (
+        "line 13 passes `4 * 16` for the parameter `len` of `limited`, which is the same in each "
+        "call, and no size: should it be `cols` or another size?"
+    )
+    sized = text.replace("4 * 16", "rows * 16")
+    assert launch_hint(sized, Language.CUDA, TRANSPOSE, "limited") == ""
+    without = dataclasses.replace(TRANSPOSE, arguments=TRANSPOSE.arrays)
+    assert launch_hint(text, Language.CUDA, without, "limited") == ""

@@ -302,6 +302,20 @@ MANY_FAULTS = kernel(
 
 
 @pytest.mark.gpu
+def test_a_finding_of_the_real_tools_has_the_hint_of_its_source(
+    first_gpu: Gpu, silu: Assignment, tmp_path: Path
+) -> None:
+    text = kernel(RIGHT).replace("(input, output, n);", "(input, output, 256);")
+    (tmp_path / "silu.cu").write_text(text)
+    found = on_gpu(first_gpu, silu, tmp_path)
+    assert found.verdict is Verdict.MEMORY_ERROR, found.message
+    assert isinstance(found.evidence, MemoryEvidence)
+    tools = [one for one in found.evidence.findings if "compute-sanitizer" in one.tool]
+    assert tools
+    assert all("passes `256` for the parameter `n` of `k`" in one.hint for one in tools)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("text", "verdict", "phrase"),
     [

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from paths import REPOSITORY
 
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
 from grader.checks.common.findings import merged_findings
+from grader.checks.common.source_evidence import with_source
 from grader.checks.memory.sanitizer import TOOLS, last_log_line, read_report, tool_command
 from grader.checks.memory.sanitizer_xml import ReportError, ToolReport, parse
 from grader.emulation.cuda_cpp.symbols import Place
-from grader.report.evidence import Finding
+from grader.report.evidence import BuildEvidence, Finding
 from grader.system.toolchain import Tool
+from grader.vocabulary import Device, Language
 
 # Records that repeat a fault are cut; `cut` in capture_sanitizer.py lists the files.
 XML = Path(__file__).parent / "sanitizer_xml"
@@ -99,6 +105,80 @@ def test_thread_and_block_are_read() -> None:
     assert found.thread == (32, 0, 0)
     assert found.kernel == "silu_kernel"
     assert found.access == "read"
+
+
+GUARD_FORGOTTEN = """\
+#include "silu.h"
+
+
+
+__global__ void silu_kernel(const float* in, float* out, int rows, int cols)
+{
+    int row = blockIdx.y * blockDim.y + threadIdx.y;
+    int col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < rows)
+        out[row] = in[row * cols + col];
+
+    LINE
+}
+extern "C" void silu(const float* input, float* output, int n)
+{
+    float* scratch;
+    cudaMalloc(&scratch, n * sizeof(float));
+    LAUNCH
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "launch", "said"),
+    [
+        ("missing-guard.memcheck", "", "(input, output, n, n);", "no condition tests `col`, which"),
+        ("missing-guard.memcheck", "", "(scratch, output, n, n);", "was given `n * sizeof(float)`"),
+        (
+            "missing-guard.initcheck",
+            "",
+            "(scratch, output, n, n);",
+            "is a cudaMemcpy into `scratch`",
+        ),
+        (
+            "missing-guard.memcheck",
+            "",
+            "(output, input, n, n);",
+            "passes the input `input` for `out`",
+        ),
+        (
+            "missing-barrier.racecheck",
+            "tile[0] = 1;",
+            "(input, output, n, n);",
+            "put `__syncthreads()` between the write in line 13 and the read in line 16",
+        ),
+    ],
+)
+def test_what_the_source_shows_is_the_hint(name: str, line: str, launch: str, said: str) -> None:
+    text = GUARD_FORGOTTEN.replace("LAUNCH", f"silu_kernel<<<dim3(n, n), dim3(16, 16)>>>{launch}")
+    built = Built(
+        language=Language.CUDA,
+        device=Device.CUDA,
+        path=Path("silu.so"),
+        file="silu.cu",
+        entry="silu",
+        evidence=BuildEvidence(tool="nvcc", cached=False),
+        text=text.replace("LINE", line),
+    )
+    signature = read_assignment(REPOSITORY / "assignments" / "silu").signature
+    (found,) = read(name)
+    assert said in with_source(found, built, signature).hint
+    elsewhere = dataclasses.replace(built, file="other.cu")
+    assert with_source(found, elsewhere, signature) == found
+
+
+def test_the_hint_of_a_tool_that_knows_more_is_kept() -> None:
+    (found,) = read("missing-guard.memcheck")
+    other = dataclasses.replace(found, hint="the index is negative", tool="host device")
+    for both in ((found, other), (other, found)):
+        (merged,) = merged_findings(both)
+        assert merged.hint == "the index is negative"
 
 
 def test_what_follows_a_failed_kernel_is_no_finding_of_its_own() -> None:

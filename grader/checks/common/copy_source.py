@@ -5,16 +5,23 @@ Only for a copy that failed, or left elements out; the words are a hint, never p
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.assignment.signature import Argument, Signature
+from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
-from grader.checks.common.stuck_loops import Loop, loops
-from grader.report.evidence import Finding
-from grader.text.hints import hints
+from grader.checks.common.host_memory import (
+    address_of_pointer,
+    allocations,
+    bytes_of,
+    c_type,
+    elements,
+    loop_around,
+)
+from grader.checks.common.size_product import Product, product
 from grader.vocabulary import Memory
 
 _COPY = re.compile(r"\b(cudaMemcpy(?:2D)?)(?:Async)?\s*\(")
@@ -22,9 +29,6 @@ _PARAMETERS = {
     "cudaMemcpy": ("dst", "src", "count", "kind"),
     "cudaMemcpy2D": ("dst", "dpitch", "src", "spitch", "width", "height", "kind"),
 }
-_MOST_SHOWN = 60  # characters of a condition
-_FREE = re.compile(r"\b(?:free|cudaFree|cudaFreeHost)\s*\(\s*(\w+)\s*\)|\bdelete\s*\[\]\s*(\w+)")
-_POINTER_ADDRESS = re.compile(r"\b(cudaMem(?:cpy|set)\w*)\s*\((?:[^;,]*,)?[^;,&]*&\s*(\w+)\s*,")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,11 @@ class _Copy:
 
 def copy_hint(text: str, line: int | None, message: str, signature: Signature) -> str:
     """Return what the copy in a line does, in its own words, for a finding's message; or ""."""
-    if words := _address_of_pointer(text, line):
+    if words := address_of_pointer(text, line):
         return words
     copy = next((one for one in _copies(text) if one.line == line), None)
     if copy is None:
-        return ""
+        return _set_too_much(text, line, signature) if "past the end" in message else ""
     if "direction" in message:
         return _direction(copy, text, signature)
     if "read-only input" in message:
@@ -51,31 +55,90 @@ def copy_hint(text: str, line: int | None, message: str, signature: Signature) -
             f"to `{copy.given['dst']}`, an input"
         )
     if copy.function == "cudaMemcpy2D" and ("pitch" in message or "past the end" in message):
-        words = _pitches(copy, text)
-        ends = [
-            length
-            for role, name in (("dst", copy.given["dst"]), ("src", copy.given["src"]))
-            if (length := _length(role, name, text, signature))
-        ]
-        return (
-            f"this copy has {words}: it takes `height` rows of `width` bytes, whose beginnings lie "
-            f"dpitch bytes apart in the destination and spitch in the source; {'; '.join(ends)}"
-        ).rstrip(" ;")
+        return _of_rows(copy, message, text, signature)
     if "past the end" in message:
+        past = {role for role in ("dst", "src") if f"`{_name(copy.given[role])}` (" in message}
         ends = [
             length
             for role in ("dst", "src")
-            if (length := _length(role, copy.given[role], text, signature))
+            if (not past or role in past)
+            and (length := _length(role, copy.given[role], text, signature))
         ]
         size = _value(copy.given["count"], text)
         begins = [
             f"the copy begins at `{copy.given[role]}`"
             for role in ("dst", "src")
-            if re.search(r"\+", copy.given[role])
+            if (not past or role in past) and re.search(r"\+", copy.given[role])
         ]
         words = "; ".join([f"the copy has `{size}` bytes", *begins, *ends])
         return words if ends else ""
     return ""
+
+
+def _of_rows(copy: _Copy, message: str, text: str, signature: Signature) -> str:
+    """Return which argument of a cudaMemcpy2D that was refused does not fit its arrays."""
+    bare = cpp_code.without_comments(text)
+    value = {name: _value(given, text) for name, given in copy.given.items()}
+    shown = {name: f"{name} = `{words}`" for name, words in value.items()}
+    if "sizeof" in value["height"] and "sizeof" not in value["width"]:
+        return (
+            f"{shown['width']} and {shown['height']} are exchanged: width counts the bytes of each "
+            "row that are copied, height counts rows"
+        )
+    sizes = {
+        name: product(copy.given[name], bare) for name in ("dpitch", "spitch", "width", "height")
+    }
+    sides = (("dst", "dpitch", "destination"), ("src", "spitch", "source"))
+    if "pitch" in message:
+        width = sizes["width"]
+        for _, pitch, where in sides:
+            if width is not None and (step := sizes[pitch]) is not None and _exceeds(width / step):
+                return (
+                    f"this copy has {shown['width']}, {shown['height']}, but rows lie "
+                    f"{shown[pitch]} bytes apart in the {where}: width counts the bytes of each "
+                    "row that are copied, a pitch all of its bytes"
+                )
+    for role, pitch, where in sides if "past the end" in message else ():
+        name = _name(copy.given[role])
+        has, step, height = bytes_of(name, text, signature), sizes[pitch], sizes["height"]
+        if has is None or step is None or height is None or not _exceeds(step * height / has):
+            continue
+        over = step * height / has
+        much = {name for name, power in over.powers if power > 0}
+        for part, size, meaning in (
+            (pitch, step, f"the distance in bytes from row to row in the {where}"),
+            ("height", height, "the number of rows"),
+        ):
+            if (much or part == pitch) and much <= size.names and (size / over).whole:
+                right = (size / over).shown("float" if part == pitch else "")
+                length = _length(role, name, text, signature).partition(",")[0]
+                return f"{shown[part]} is {meaning}, and {length}: should it be `{right}`?"
+    for role, _, where in sides:
+        if "+" in copy.given[role] and f"`{_name(copy.given[role])}` (" in message:
+            return (
+                f"in the {where} the copy begins at `{copy.given[role]}`, and its last row ends "
+                "past the end: does it begin at the right element?"
+            )
+    listed = ", ".join(shown[name] for name in ("dpitch", "spitch", "width", "height"))
+    return f"this copy has {listed}: both pitches are distances from row to row, in bytes"
+
+
+def _exceeds(ratio: Product) -> bool:
+    """True if a ratio of two sizes can be above 1."""
+    return ratio.number > 1 or any(power > 0 for _, power in ratio.powers)
+
+
+def _set_too_much(text: str, line: int | None, signature: Signature) -> str:
+    """Return how much a cudaMemset in a line sets, and how long its array is; or ""."""
+    lines = cpp_code.without_comments(text).split("\n")
+    if line is None or not 0 < line <= len(lines):
+        return ""
+    call = re.search(r"\bcudaMemset(?:Async)?\s*\(\s*(\w+)\s*,[^,;]*,(.*)\)\s*;", lines[line - 1])
+    length = _length("dst", call[1], text, signature) if call else ""
+    if call is None or not length:
+        return ""
+    size = cpp_code.split(call[2])[0]
+    return f"line {line} sets `{size}` bytes, and {length}"
 
 
 def copy_into(text: str, output: str, signature: Signature) -> str:
@@ -85,7 +148,7 @@ def copy_into(text: str, output: str, signature: Signature) -> str:
         return ""
     (copy,) = found
     length = _length("dst", output, text, signature)
-    loop = _around(text, copy.line)
+    loop = loop_around(text, copy.line)
     if loop is not None and copy.given["dst"] == output:
         return (
             f"the copy in line {copy.line} stands in the loop `{loop.condition.strip()}`, and its "
@@ -99,34 +162,29 @@ def copy_into(text: str, output: str, signature: Signature) -> str:
     )
 
 
-def allocation_hint(text: str, line: int | None) -> str:
-    """Return how long the host arrays of a line are as they are allocated, "" if none is found."""
-    lines = cpp_code.without_comments(text).split("\n")
-    if line is None or not 0 < line <= len(lines):
-        return ""
-    for name in dict.fromkeys(array for array, _, _ in cpp_code.subscripts(lines[line - 1])):
-        word = re.escape(name)
-        for number, other in enumerate(lines, start=1):
-            given = re.search(rf"\b{word}\s*=[^;=]*\bmalloc\s*\(([^;]+)\)\s*;", other)
-            if given and "sizeof" not in given[1]:
-                return hints("found")["an allocation without sizeof"].replace("BUFFER", name)
-            made = re.search(rf"\b{word}\s*=\s*new\s+\w+\s*\[([^;]+)\]\s*;", other)
-            made = made or re.search(rf"\bvector\s*<[^;]*>\s*{word}\s*[({{]([^;,]+)[)}},]", other)
-            if given or made:
-                length = f"`{' '.join((given or made or ' ')[1].split())}`"
-                return (
-                    f"line {number} makes `{name}` {length} {'bytes' if given else 'elements'} "
-                    f"long: compare that with the loop and the index of line {line}"
-                )
-    return ""
-
-
 def pitch_hint(text: str, output: str, signature: Signature) -> str:
     """Return what the only copy into an output takes of its source, "" if there is not one."""
-    found = [one for one in _copies(text) if one.given["dst"] == output]
+    found = [one for one in _copies(text) if re.fullmatch(rf"{output}\b.*", one.given["dst"])]
     source = _length("src", found[0].given["src"], text, signature) if len(found) == 1 else ""
     if not source:
         return ""
+    copy, name = found[0], _name(found[0].given["src"])
+    array = next((one for one in signature.arrays if one.name == name), None)
+    if array is not None and array.shape is not None and len(array.shape) == 2:
+        columns, kind = array.shape[1].text, c_type(array)
+        row = product(f"{columns} * sizeof({kind})")
+        step = product(copy.given.get("spitch", ""), cpp_code.without_comments(text))
+        if row is not None and step is not None and step != row:
+            return (
+                f"the copy in line {copy.line} has spitch = "
+                f"`{_value(copy.given['spitch'], text)}`, but rows of the source `{name}` begin "
+                f"`{row.shown(kind)}` bytes apart"
+            )
+        if copy.function == "cudaMemcpy" and copy.given["src"] != name:
+            return (
+                f"the copy in line {copy.line} takes its source from `{copy.given['src']}`: "
+                f"element (i, j) of `{name}` is at i * {columns} + j"
+            )
     if found[0].function == "cudaMemcpy":
         return (
             f"the copy in line {found[0].line} takes `{found[0].given['count']}` bytes that lie "
@@ -138,21 +196,25 @@ def pitch_hint(text: str, output: str, signature: Signature) -> str:
     )
 
 
-def set_hint(text: str, output: str) -> str:
-    """Return which cudaMemset of an output stands behind what computes it, "" if none does."""
+def overwritten_hint(text: str, output: str, signature: Signature) -> str:
+    """Return which cudaMemset or copy overwrites a result that is there, "" if none does."""
     bare = cpp_code.without_comments(text)
-    found = re.finditer(rf"\bcudaMemset\w*\s*\(\s*{re.escape(output)}\s*,", bare)
+    name = re.escape(output)
+    found = re.finditer(rf"\b(cudaMem(?:set|cpy))(?:Async)?\s*(\()\s*{name}\s*,", bare)
     for match in itertools.islice(found, cpp_code.MOST_CALLS):
         line = bare.count("\n", 0, match.start()) + 1
-        before = [one for one in cpp_code.launches(text) if output in one.arguments]
-        lines = [one.line for one in before if one.line < line]
-        lines += [
-            one.line for one in _copies(text) if one.given["dst"] == output and one.line < line
-        ]
-        if lines:
+        given = cpp_code.arguments_at(bare, match.start(2))
+        size = product(given[2], bare) if len(given) > 2 else None
+        if match[1] == "cudaMemcpy" and (size is None or size != bytes_of(output, text, signature)):
+            continue
+        lines = [one.line for one in cpp_code.launches(text) if output in one.arguments]
+        lines += [one.line for one in _copies(text) if one.given["dst"] == output]
+        before = [one for one in lines if one < line]
+        if before and loop_around(text, line) is None:
+            does = "sets" if match[1] == "cudaMemset" else f"copies `{given[1]}` over"
             return (
-                f"line {line} sets all of `{output}` with cudaMemset, after line {max(lines)} has "
-                "written the result there: leave it out, or put it first"
+                f"line {line} {does} all of `{output}` with {match[1]}, after line {max(before)} "
+                "has written the result there: leave it out, or put it first"
             )
     return ""
 
@@ -162,140 +224,53 @@ def _pitches(copy: _Copy, text: str) -> str:
     return ", ".join(f"{name} = `{_value(copy.given[name], text)}`" for name in names)
 
 
-def room_hint(text: str, found: Finding) -> str:
-    """Return how much memory the file gives an array that an index leaves, "" if it is not seen."""
-    for number, size in _allocations(text, found.buffer or "?")[:1]:
-        words = hints("found")["room for an index"].replace("BUFFER", str(found.buffer))
-        words = words.replace("BYTES", size).replace("NUMBER", str(number))
-        return words.replace("LINE", str(found.line))
-    return ""
+def _name(given: str) -> str:
+    """Return the array that an argument of a copy begins with, without a cast; "" without one."""
+    plain = re.match(r"&?\s*(\w+)", re.sub(r"^\([^)]*\)\s*", "", given))
+    return plain[1] if plain else ""
 
 
-def loop_hint(text: str, found: Finding, signature: Signature) -> str:
-    """Return which loop leads host code to an access outside an array, "" if none is found."""
-    loop = None if found.line is None else _around(text, found.line)
-    if loop is None or len(loop.condition) > _MOST_SHOWN:
-        return ""
-    array = next((one for one in signature.arrays if one.name == found.buffer), None)
-    long = f", and `{array.name}` has {_elements(array)}" if array else ""
-    return (
-        f"line {found.line} runs in the loop `{' '.join(loop.condition.split())}`{long}: compare "
-        "the end of the loop with the length of the axis that it runs along"
-    )
-
-
-def freed_hint(text: str) -> str:
-    """Return which memory the file frees and then uses, "" if none."""
-    bare = cpp_code.without_comments(text)
-    for match in _FREE.finditer(bare):
-        name = match[1] or match[2]
-        # As far as the block goes in which it is freed.
-        begin = bare.find(";", match.end()) + 1
-        depth, end = 0, begin
-        while end < len(bare) and depth >= 0:
-            depth += (bare[end] == "{") - (bare[end] == "}")
-            end += 1
-        block = bare[begin:end]
-        if re.search(r"\b(?:return|break|continue)\b|\bcase\b", bare[match.end() : begin]):
-            continue
-        used = re.search(rf"(?<![\w.&])\b{name}\b(?!\s*=(?!=))", block)
-        again = re.search(rf"\b{name}\s*=(?!=)|&\s*{name}\b", block)
-        if used and not (again and again.start() < used.start()):
-            line = bare.count("\n", 0, match.start()) + 1
-            other = bare.count("\n", 0, begin + used.start()) + 1
-            return f"line {line} frees `{name}`, and line {other} still uses it: free it at the end"
-    return ""
-
-
-def address_hint(text: str) -> str:
-    """Return which copy gets the address of a pointer variable, "" if none does."""
-    bare = cpp_code.without_comments(text)
-    calls = itertools.islice(_POINTER_ADDRESS.finditer(bare), cpp_code.MOST_CALLS)
-    lines = (bare.count("\n", 0, call.start()) + 1 for call in calls)
-    return next((words for line in lines if (words := _address_of_pointer(text, line))), "")
-
-
-def _address_of_pointer(text: str, line: int | None) -> str:
-    """Recognise a call that gets the address of a pointer variable in the place of the pointer."""
-    lines = cpp_code.without_comments(text).split("\n")
-    call = _POINTER_ADDRESS.search(lines[line - 1]) if line and line <= len(lines) else None
-    # A variable that is no array can be copied to.
-    if call is None or not _allocations(text, call[2]):
-        return ""
-    name = call[2]
-    return (
-        f"`&{name}` in line {line} is the address of the pointer variable itself, in host memory: "
-        f"{call[1]} needs `{name}`, which holds the array's address"
-    )
-
-
-def _around(text: str, line: int) -> Loop | None:
-    """Return the innermost loop around a line, None if there is none."""
-    around = [loop for loop in loops(text) if loop.first <= line <= loop.last]
-    return min(around, key=lambda one: one.last - one.first, default=None)
-
-
-def _copies(text: str) -> Iterator[_Copy]:
-    bare = cpp_code.without_comments(text)
+@functools.lru_cache(maxsize=4)
+def _copies(text: str) -> Sequence[_Copy]:
+    bare, found = cpp_code.without_comments(text), []
     for match in itertools.islice(_COPY.finditer(bare), cpp_code.MOST_CALLS):
-        begin = match.end() - 1
-        given = cpp_code.split(bare[begin + 1 : cpp_code.closing(bare, begin)])
+        given = cpp_code.arguments_at(bare, match.end() - 1)
         names = _PARAMETERS[match[1]]
         if len(given) >= len(names):
             line = bare.count("\n", 0, match.start()) + 1
-            words = (" ".join(one.split()) for one in given)
-            yield _Copy(line, match[1], dict(zip(names, words, strict=False)))
+            found.append(_Copy(line, match[1], dict(zip(names, given, strict=False))))
+    return found
 
 
 def _value(given: str, text: str) -> str:
     """Return what a variable is set to in its only assignment, or the argument as it is."""
     if not re.fullmatch(r"[A-Za-z_]\w*", given):
         return given
-    bare = cpp_code.without_comments(text)
-    several = len(re.findall(rf"(?<![\w.]){given}\s*[-+*/]?=(?!=)", bare)) != 1
-    return given if several else cpp_code.first_value(bare, given) or given
+    return cpp_code.only_value(cpp_code.without_comments(text), given) or given
 
 
 def _length(role: str, name: str, text: str, signature: Signature) -> str:
     """Return how long an array is, by its shape or as it is allocated; "" if that is not known."""
-    plain = re.match(r"\w+", re.sub(r"^\([^)]*\)\s*", "", name))
-    if plain is None:
-        return ""
-    word = plain[0]
+    word = _name(name)
     where = "destination" if role == "dst" else "source"
     array = next((one for one in signature.arrays if one.name == word), None)
     if array is not None:
-        return f"the {where} `{word}` has {_elements(array)}"
-    given = [size for _, size in _allocations(text, word)]
+        return f"the {where} `{word}` has {elements(array)}"
+    given = [size for _, size in allocations(text, word)]
     return f"the {where} `{word}` was given `{given[0]}` bytes" if len(given) == 1 else ""
-
-
-def _allocations(text: str, name: str) -> list[tuple[int, str]]:
-    """Return the line and the bytes of each cudaMalloc and malloc of an array."""
-    bare, word = cpp_code.without_comments(text), re.escape(name)
-    calls = rf"\b(cudaMalloc\w*)\s*\((?=[^;]*&\s*{word}\s*,)|\b{word}\s*=[^;=]*\bmalloc\s*\("
-    found = []
-    for match in re.finditer(calls, bare):
-        inside = bare[match.end() : cpp_code.closing(bare, match.end() - 1)]
-        arguments = cpp_code.split(inside)
-        size = arguments[1] if match[1] and len(arguments) > 1 else inside
-        found.append((bare.count("\n", 0, match.start()) + 1, " ".join(size.split())))
-    return found
-
-
-def _elements(array: Argument) -> str:
-    extents = " × ".join(extent.text for extent in array.shape or ())
-    return f"{extents} elements, `{extents.replace(' × ', ' * ')} * sizeof({_type(array)})` bytes"
-
-
-def _type(array: Argument) -> str:
-    return {"float32": "float", "float64": "double", "int32": "int"}.get(array.type, array.type)
 
 
 def _direction(copy: _Copy, text: str, signature: Signature) -> str:
     source, target = (_memory(copy.given[role], text, signature) for role in ("src", "dst"))
     if source is None or target is None:
         return ""
+    if source is target is Memory.HOST and "HostToHost" not in copy.given["kind"]:
+        for name in (copy.given["dst"], copy.given["src"]):
+            for line, _ in allocations(text, _name(name)):
+                return (
+                    f"line {line} allocates `{name}` in host memory, but `{copy.given['kind']}` "
+                    f"and kernels need device memory: cudaMalloc(&{name}, bytes)"
+                )
     kind = f"cudaMemcpy{source.value.title()}To{target.value.title()}"
     return (
         f"the source `{copy.given['src']}` is in {source.value} memory and the destination "
@@ -303,16 +278,55 @@ def _direction(copy: _Copy, text: str, signature: Signature) -> str:
     )
 
 
-def _memory(name: str, text: str, signature: Signature) -> Memory | None:
+def direction_hint(text: str, signature: Signature) -> str:
+    """Return which copy has a direction that its pointers do not have, "" if none is found."""
+    for copy in _copies(text):
+        sides = [_memory(copy.given[role], text, signature) for role in ("src", "dst")]
+        kind = "To".join(side.value.title() for side in sides if side is not None)
+        named = re.fullmatch(r"cudaMemcpy\w+To\w+", copy.given["kind"])
+        if None not in sides and named and named[0] != f"cudaMemcpy{kind}":
+            words = _direction(copy, text, signature)
+            return words if words.startswith("line ") else f"line {copy.line}: {words}"
+    return ""
+
+
+def host_argument_hint(text: str, kernel: str, signature: Signature) -> str:
+    """Return which launch passes host memory to a kernel, "" if it is not exactly one."""
+    found = [
+        (launch.line, given)
+        for launch in cpp_code.launches(text)
+        if launch.kernel == cpp_code.plain_name(kernel)
+        for given in launch.given
+        if _memory(given, text, signature) is Memory.HOST
+    ]
+    if len(found) != 1:
+        return ""
+    ((line, given),) = found
+    return (
+        f"line {line} passes `{given}`, which is in host memory, to `{kernel}`: a kernel needs "
+        "device memory, from cudaMalloc, and cudaMemcpy to it and back"
+    )
+
+
+def _memory(given: str, text: str, signature: Signature) -> Memory | None:
     """Return where a pointer points to, None if the text does not show it."""
+    name, bare = _name(given), cpp_code.without_comments(text)
     array = next((one for one in signature.arrays if one.name == name), None)
     if array is not None:
         return array.memory
-    if not re.fullmatch(r"\w+", name):
+    if not re.fullmatch(r"&?\s*\w+", given):
         return None
-    if re.search(rf"\bcudaMalloc(?:Pitch|Async)?\s*\([^;]*&\s*{name}\b", text):
+    word = re.escape(name)
+    if re.search(rf"\bcudaMalloc(?:Pitch|Async)?\s*\([^;]{{0,300}}&\s*{word}\b", bare):
         return Memory.DEVICE
-    host = rf"\bcuda(?:MallocHost|HostAlloc)\s*\([^;]*&\s*{name}\b"
-    if re.search(rf"{host}|\b{name}\s*=[^;]*\b(?:malloc|new|calloc)\b", text):
+    host = rf"\bcuda(?:MallocHost|HostAlloc)\s*\([^;]{{0,300}}&\s*{word}\b"
+    variable = rf"\b(?:float|double|int)\s+(?:\w+\s*(?:=[^,;]*)?,\s*)*{word}\s*[;,={{]"
+    if re.search(rf"{host}|\b{word}\s*=[^;]{{0,300}}\b(?:malloc|new|calloc)\b", bare):
         return Memory.HOST
-    return None
+    array_ = rf"\b(?:float|double|int)\s+{word}\s*\["
+    if re.search(array_, cpp_code.host_code(text)):
+        return Memory.HOST
+    on_host = re.search(variable, bare) and not re.search(
+        rf"__(?:device|constant|managed|shared)__[^;(){{}}]*\b{word}\b", bare
+    )
+    return Memory.HOST if given.startswith("&") and on_host else None

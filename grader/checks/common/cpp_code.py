@@ -7,17 +7,19 @@ a pattern does not recognise is left out.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from grader.text import cpp_comments
 
 # Twice the longest solution here. Patterns take quadratic time on a hostile text.
 MOST_CHARACTERS = 20_000
-MOST_CALLS = 32  # of one function: more are not looked at
+MOST_CALLS = 32  # of one function, and kernels and launches: more are not looked at
+_MOST_SETS = 1000  # assignments of a text
+_MOST_OF_VALUE = 400  # characters of an expression
 
-_COMMENT_OR_STRING = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.S
-)
 _BRACKETS = {"(": ")", "{": "}", "[": "]"}
 _KERNEL = re.compile(r"__global__\b(?:\s*__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\))?")
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
@@ -44,20 +46,26 @@ class Kernel:
     def writes(self, parameter: str) -> bool:
         """True if the body surely stores through the parameter."""
         word = rf"(?<![\w.]){re.escape(parameter)}"
-        element = rf"{word}\s*\[[^;]*?\]\s*(?:[-+*/]|<<|>>)?=(?!=)|\*\s*{word}\s*[-+*/]?=(?!=)"
+        element = (
+            rf"{word}\s*\[[^;]{{0,300}}?\]\s*(?:[-+*/]|<<|>>)?=(?!=)|\*\s*{word}\s*[-+*/]?=(?!=)"
+        )
         atomic = rf"\batomic\w+\s*\(\s*&?\s*{word}\b"
         return parameter not in self.constant and bool(re.search(f"{element}|{atomic}", self.body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A launch: grid, block and arguments as they are written; "" for an argument with no name."""
+    """A launch: grid, block and arguments; "" for an argument with no name.
+
+    `given` are the arguments as they are written.
+    """
 
     line: int
     kernel: str
     grid: str
     block: str
     arguments: tuple[str, ...]
+    given: tuple[str, ...]
 
 
 @functools.lru_cache(maxsize=8)
@@ -66,9 +74,7 @@ def without_comments(text: str) -> str:
 
     A text of more than MOST_CHARACTERS is not read: the result is "".
     """
-    if len(text) > MOST_CHARACTERS:
-        return ""
-    return _COMMENT_OR_STRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return "" if len(text) > MOST_CHARACTERS else cpp_comments.without_comments(text)
 
 
 def closing(text: str, at: int) -> int:
@@ -79,6 +85,12 @@ def closing(text: str, at: int) -> int:
         if depth == 0:
             return place
     return len(text) - 1
+
+
+def arguments_at(text: str, at: int) -> list[str]:
+    """Return the arguments of a call whose bracket opens at a place."""
+    inside = text[at : at + _MOST_OF_VALUE]
+    return [" ".join(one.split()) for one in split(inside[1 : closing(inside, 0)])]
 
 
 def split(text: str, at: str = ",") -> list[str]:
@@ -93,10 +105,11 @@ def split(text: str, at: str = ",") -> list[str]:
     return [part.strip() for part in parts] if text.strip() else []
 
 
+@functools.lru_cache(maxsize=8)
 def kernels(text: str) -> Mapping[str, Kernel]:
     """Return the kernels that the file defines, by name."""
     bare, found = without_comments(text), {}
-    for match in _KERNEL.finditer(bare):
+    for match in itertools.islice(_KERNEL.finditer(bare), MOST_CALLS):
         head = _HEAD.match(bare, match.end())
         if head is None:
             continue
@@ -123,23 +136,28 @@ def kernels(text: str) -> Mapping[str, Kernel]:
     return found
 
 
-def launches(text: str) -> Iterator[Launch]:
-    """Yield the launches of the file, in order."""
-    bare = without_comments(text)
-    for match in _LAUNCH.finditer(bare):
-        end = bare.find(">>>", match.end())
+@functools.lru_cache(maxsize=8)
+def launches(text: str) -> Sequence[Launch]:
+    """Return the launches of the file, in order."""
+    bare, found = without_comments(text), []
+    for match in itertools.islice(_LAUNCH.finditer(bare), MOST_CALLS):
+        end = bare.find(">>>", match.end(), match.end() + _MOST_OF_VALUE)
         brackets = re.compile(r"\s*\(").match(bare, end + 3) if end > 0 else None
         settings = split(bare[match.end() : end])
         if brackets is None or len(settings) < 2:
             continue
-        arguments = bare[brackets.end() : closing(bare, brackets.end() - 1)]
-        yield Launch(
-            line=bare.count("\n", 0, match.start()) + 1,
-            kernel=match[1],
-            grid=settings[0],
-            block=settings[1],
-            arguments=tuple(map(_plain, split(arguments))),
+        arguments = split(bare[brackets.end() : closing(bare, brackets.end() - 1)])
+        found.append(
+            Launch(
+                line=bare.count("\n", 0, match.start()) + 1,
+                kernel=match[1],
+                grid=settings[0],
+                block=settings[1],
+                arguments=tuple(map(_plain, arguments)),
+                given=tuple(" ".join(one.split()) for one in arguments),
+            )
         )
+    return found
 
 
 def _plain(argument: str) -> str:
@@ -148,10 +166,31 @@ def _plain(argument: str) -> str:
     return argument if re.fullmatch(r"[A-Za-z_]\w*", argument) else ""
 
 
+def plain_name(kernel: str) -> str:
+    """Return the name of a kernel as a tool has it, `void turn<32>`, without the rest: `turn`."""
+    return (kernel.partition("<")[0].split() or [""])[-1].rpartition("::")[2]
+
+
+def accessed_argument(text: str, kernel: str, line: int | None, *, written: bool) -> str | None:
+    """Return what a kernel's only launch passes for the only parameter that a line accesses."""
+    function = kernels(text).get(kernel)
+    launched = [one for one in launches(text) if one.kernel == kernel]
+    lines = without_comments(text).split("\n")
+    if function is None or len(launched) != 1 or line is None or line > len(lines):
+        return None
+    names = {name for name, _, writes in subscripts(lines[line - 1]) if writes == written}
+    used = names & set(function.parameters)
+    if len(used) != 1 or len(names) != 1:
+        return None
+    place = function.parameters.index(used.pop())
+    return (launched[0].arguments[place : place + 1] or ("",))[0] or None
+
+
 def definitions(text: str) -> dict[str, set[str]]:
     """Return for each variable and macro of a text the names that its values are made of."""
     found: dict[str, set[str]] = {}
-    sets = [(match[1], _value(text, match.end())) for match in _SET.finditer(text)]
+    found_sets = itertools.islice(_SET.finditer(text), _MOST_SETS)
+    sets = [(match[1], _value(text, match.end())) for match in found_sets]
     for name, value in (*sets, *_MACRO.findall(text)):
         found.setdefault(name, set()).update(NAME.findall(value))
     return found
@@ -163,14 +202,53 @@ def first_value(text: str, name: str) -> str:
     return " ".join(_value(text, found.end()).split()) if found else ""
 
 
+@functools.lru_cache(maxsize=256)
+def only_value(text: str, name: str) -> str:
+    """Return the only expression that a variable or macro is set to in a text, else ""."""
+    word = re.escape(name)
+    changes = rf"(?<![\w.]){word}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|{word}\s*(?:\+\+|--)"
+    found = [*re.finditer(rf"{changes}|(?:\+\+|--)\s*{word}\b", text)]
+    macros = [value for macro, value in _MACRO.findall(text) if macro == name]
+    if len(macros) == 1 and not found:
+        return " ".join(macros[0].split())
+    return first_value(text, name) if len(found) == 1 and not macros else ""
+
+
+@functools.lru_cache(maxsize=8)
+def host_code(text: str) -> str:
+    """Return the text without comments and with blanks for the bodies of its kernels."""
+    bare = without_comments(text)
+    lines = bare.split("\n")
+    for kernel in kernels(text).values():
+        for at in range(kernel.line, kernel.last - 1):
+            lines[at] = ""
+    return "\n".join(lines)
+
+
 def _value(text: str, at: int) -> str:
     """Return the expression that begins at a place."""
-    depth = 0
-    for place in range(at, len(text)):
+    depth, most = 0, min(len(text), at + _MOST_OF_VALUE)
+    for place in range(at, most):
         depth += (text[place] in "([{") - (text[place] in ")]}")
         if depth < 0 or (depth == 0 and text[place] in ",;"):
             return text[at:place]
-    return text[at:]
+    return text[at:most]
+
+
+_DIM3 = r"\bdim3\s+(?:\w+\s*(?:[({{][^;]{{0,300}})?,\s*)?{}\s*(?:=\s*dim3\s*)?([({{])"
+
+
+def dim3_sides(expression: str, text: str) -> list[str] | None:
+    """Return the axes of a grid or block that is a `dim3`, as they are written; None of another."""
+    if (given := re.match(r"dim3\s*([({])", expression)) is not None:
+        return split(expression[given.end() : closing(expression, given.end() - 1)])
+    if not re.fullmatch(r"[A-Za-z_]\w*", expression):
+        return None
+    declared = list(re.finditer(_DIM3.format(expression), text))
+    if len(declared) != 1 or re.search(rf"\b{expression}\.[xyz]\s*=", text):
+        return None
+    begin = declared[0].end() - 1
+    return split(text[begin + 1 : closing(text, begin)])
 
 
 def origins(names: set[str], defined: Mapping[str, set[str]]) -> set[str]:

@@ -22,6 +22,7 @@ from grader.checks.common.crash import (
     source_place,
     text_of,
 )
+from grader.checks.common.grid_source import refused_block_hint, refused_grid_hint
 from grader.checks.common.kernel_source import source_hint
 from grader.checks.common.stuck_loops import WAITS, stuck_loop
 from grader.judge.outcome import Outcome, Status
@@ -172,21 +173,27 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
         meaning += (
             f": __trap(){_in_kernel(text_of(trap, 'kernel'))}{_at(source_place(trap, built))}"
         )
-    refused = last_record(outcome, "refused_launch")
+    refused, line = last_record(outcome, "refused_launch"), None
     if refused is not None and refused.get("error") == code:
-        meaning += f": {_refused_launch(refused)}{_at(source_place(refused, built))}"
+        place = source_place(refused, built)
+        meaning += f": {_refused_launch(refused)}{_at(place)}"
+        file, _, number = place.rpartition(":")
+        line = int(number) if file == built.file else None
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",
-        hint=_refusal_hint(refused) or hints("cuda_error_hint").get(str(code), ""),
+        hint=_refusal_hint(refused, built.text, line)
+        or hints("cuda_error_hint").get(str(code), ""),
     )
 
 
-def _refusal_hint(record: dict[str, Any] | None) -> str:
-    """Return what to do about a refused launch, "" if the error's own hint says it."""
+def _refusal_hint(record: dict[str, Any] | None, text: str, line: int | None) -> str:
+    """Return what to do about a refused launch in a line, "" if the error's own hint says it."""
     what, value = (record or {}).get("what"), (record or {}).get("value")
     if str(what).startswith("grid.") and value == 0:
-        return hints("refused_launch")["no_blocks"]
+        return refused_grid_hint(text, line) or hints("refused_launch")["no_blocks"]
+    if what == "threads" and (words := refused_block_hint(text, line)):
+        return words
     return hints("refused_launch").get(str(what), "")
 
 

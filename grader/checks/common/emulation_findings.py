@@ -98,6 +98,9 @@ def _access(write: bool | None) -> Literal["read", "write"] | None:
 
 _FOUND = hints("found")
 _GUARD = re.compile(r"\bif\s*\(.*<|<.*\?")
+_RETURNS_BEHIND = re.compile(
+    r"\bif\s*\([^;]{0,300}\w\s*>\s*\w[^;=]{0,300}\)\s*\{?\s*(?:return|continue|break)\b"
+)
 _WIDEST_SCALAR = 8  # bytes
 _LINES_BEFORE = 8  # in which a guard or loop head stands, usually
 
@@ -115,31 +118,43 @@ def _hint(found: HostFinding, text: str) -> str:
             words = _FOUND["between two vectors"].replace("ELEMENT", str(found.offset // 4))
             return words.replace("WIDTH", str(width)).replace("BYTES", str(bytes_))
     if found.message == "host code accesses memory outside an allocation" and found.buffer:
-        call = re.search(rf"[aA]lloc\w*\([^;]*&\s*{re.escape(found.buffer)}\b[^;]*;", text)
+        call = re.search(
+            rf"[aA]lloc\w*\([^;]{{0,300}}&\s*{re.escape(found.buffer)}\b[^;]{{0,300}};", text
+        )
         if call and "sizeof" not in call[0]:
             return _FOUND["an allocation without sizeof"].replace("BUFFER", found.buffer)
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
     both_write = found.kind == "race" and found.write and found.other_write
-    if found.kind == "race" and "threads of one block" in found.message and found.other_line:
-        between = barrier_between(text, found.other_line, found.line, barrier="__syncthreads")
-        words = _FOUND["two lines, other side" if between else "two lines"]
-        words = words.replace("OTHER_LINE", str(found.other_line))
-        words = words.replace("OTHER_ACCESS", str(_access(found.other_write)))
-        return words.replace("ACCESS", str(_access(found.write))).replace("LINE", str(found.line))
+    in_block = found.kind == "race" and "threads of one block" in found.message
+    if in_block and found.line and found.other_line:
+        accesses = _access(found.write), _access(found.other_write)
+        return two_lines_hint(text, (found.line, found.other_line), accesses)
     if found.kind == "invalid_copy" and found.access_bytes and found.buffer_bytes:
         times, rest = divmod(found.access_bytes, found.buffer_bytes)
         pointer = re.search(r"sizeof\(?\s*(\w+)", _line(text, found.line))
         types = ("float", "double", "int", "char", "long", "unsigned", "half", "__half")
         if found.access_bytes == 8 and pointer and pointer[1] not in types:
             return _FOUND["size of a pointer"].replace("NAME", pointer[1])
-        own = re.search(rf"[aA]lloc\w*\([^;]*&\s*{re.escape(found.buffer or '?')}\b", text)
+        own = re.search(rf"[aA]lloc\w*\([^;]{{0,300}}&\s*{re.escape(found.buffer or '?')}\b", text)
         if rest == 0 and times in (2, 4, 8) and own:
             return _FOUND["bytes are elements"].replace("TIMES", str(times))
     several = found.buffer_bytes != found.access_bytes
     if both_write and several and "different blocks" in found.message:
         return _FOUND["one element of all blocks"]
     return _HINTS.get(found.message) or hint(found.kind)
+
+
+def two_lines_hint(
+    text: str, lines: tuple[int, int], accesses: tuple[str | None, str | None]
+) -> str:
+    """Return where a barrier is missing between two accesses of a block: the later, the earlier."""
+    (line, other_line), (access, other_access) = lines, accesses
+    between = barrier_between(text, other_line, line, barrier="__syncthreads")
+    words = _FOUND["two lines, other side" if between else "two lines"]
+    words = words.replace("OTHER_LINE", str(other_line))
+    words = words.replace("OTHER_ACCESS", str(other_access))
+    return words.replace("ACCESS", str(access)).replace("LINE", str(line))
 
 
 def _line(text: str, line: int | None) -> str:
@@ -160,6 +175,9 @@ def _beyond(found: HostFinding, text: str) -> str:
     inclusive = [at for at, words in near.items() if "<=" in words]
     if inclusive and element == elements:
         return _FOUND["one past the end"].replace("LINE", str(inclusive[-1]))
+    returns = [at for at, words in near.items() if _RETURNS_BEHIND.search(words)]
+    if returns and element == elements:
+        return _FOUND["one past a return"].replace("LINE", str(returns[-1]))
     guards = [at for at, words in near.items() if at > line - 3 and _GUARD.search(words)]
     if guards:
         return _FOUND["the guard lets it through"].replace("LINE", str(guards[-1]))

@@ -40,6 +40,9 @@ def merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         # Of equally severe findings the first is kept: its block and thread are shown.
         more_severe = before.severity == "warning" and finding.severity == "error"
         worse = finding if more_severe else before
+        other = before if more_severe else finding
+        if worse.hint == _HINTS[worse.kind] and other.kind == worse.kind and other.hint:
+            worse = replace(worse, hint=other.hint)  # one of a tool that knows more
         kept[key] = replace(worse, count=max(by_tool.values()), tool=", ".join(by_tool))
     # Memory past an array is also uninitialized: report the overrun only, if it is an error.
     outside = {

@@ -6,15 +6,18 @@ not prove is not said.
 
 from __future__ import annotations
 
-import ast
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from grader.checks.common import cpp_code
+from grader.checks.common.triton_index_source import triton_index_hint
+from grader.checks.common.unfilled_source import pitch_of_rows, unfilled_hint
 from grader.report.evidence import Finding
 from grader.vocabulary import Language
 
 _MOST_SHOWN = 50  # characters of an index
+_MOST_OF_CONDITION = 200  # characters of it, before a `?`
 _MOST_VARIABLES = 4  # whose values are shown
 # Other ways to a block's or thread's number than the built-in variables.
 _OTHER_NUMBERS = re.compile(r"cooperative_groups|ctaid|\btid\.|%tid")
@@ -27,8 +30,8 @@ def index_hint(found: Finding, text: str, language: Language) -> str:
     if found.line is None or found.kernel is None or len(text) > cpp_code.MOST_CHARACTERS:
         return ""
     if language is Language.TRITON:
-        return _triton_hint(found, text)
-    kernel = cpp_code.kernels(text).get(found.kernel.partition("<")[0])
+        return triton_index_hint(found, text)
+    kernel = cpp_code.kernels(text).get(cpp_code.plain_name(found.kernel))
     if kernel is None or _OTHER_NUMBERS.search(text):
         return ""
     lines = cpp_code.without_comments(text).split("\n")
@@ -66,20 +69,20 @@ def _cause(
             return _one_thread_axis([(found.line, line)], kernel, defined)
         case "out_of_bounds" if found.space == "global" and (found.element or 0) >= 0:
             return (
-                _one_thread_axis([(found.line, line)], kernel, defined)
+                pitch_of_rows(found.buffer or "", kernel, text)
+                or _one_thread_axis([(found.line, line)], kernel, defined)
+                or _offset_at_launch(found, kernel, text)
                 or _other_length(found.line, line, kernel)
                 or _blocks_past_the_end(found, line, kernel, defined, text)
                 or _untested(found, line, kernel, defined)
             )
         case "uninitialized" if found.space == "shared" and found.buffer:
-            word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]*\]\s*=(?!=)")
+            word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]{{0,300}}\]\s*=(?!=)")
             body = enumerate(lines[kernel.line - 1 : kernel.last], kernel.line)
             stores = [(at, one) for at, one in body if word.search(one)]
             return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
         case "uninitialized" if found.space == "global" and found.buffer:
-            return _filled_later(found.buffer, kernel.name, text) or _never_filled(
-                found.buffer, kernel.name, text
-            )
+            return unfilled_hint(found.buffer, kernel, text)
     return ""
 
 
@@ -126,10 +129,29 @@ def _lacks_block(
     names = cpp_code.origins({name, *cpp_code.NAME.findall(index)}, defined)
     if any(one.startswith("blockIdx") for one in names) or not _plain_values(names, kernel):
         return ""
+    if re.search(r"\]\s*[-+]=", line):
+        return (
+            f"every block adds to `{name}[{_shown(index)}]` in line {found.line}: `+=` reads, adds "
+            f"and writes, and others come between; use atomicAdd(&{name}[{_shown(index)}], …)"
+        )
     return (
         f"the index `{_shown(index)}` of `{name}` in line {found.line} does not depend on "
         "blockIdx, so every block writes the same elements: add the block's beginning to it"
     )
+
+
+def whole_sum_hint(text: str) -> str:
+    """Return which sum of elements is declared as a whole number, "" if none is."""
+    for kernel in cpp_code.kernels(text).values():
+        for number, line in enumerate(kernel.body.split("\n"), start=kernel.line):
+            declared = re.search(r"\b(int|unsigned|long|size_t)\s+(\w+)\s*=\s*0\s*;", line)
+            word = re.escape(declared[2]) if declared else "?"
+            if declared and re.search(rf"\b{word}\s*\+=[^;]{{0,300}}\[", kernel.body):
+                return (
+                    f"line {number} declares `{declared[2]}` as `{declared[1]}`, which drops the "
+                    f"fraction of all that is added: float {declared[2]} = 0.0f"
+                )
+    return ""
 
 
 def _plain_values(names: set[str], kernel: cpp_code.Kernel) -> bool:
@@ -140,7 +162,7 @@ def _plain_values(names: set[str], kernel: cpp_code.Kernel) -> bool:
 def _one_for_all(found: Finding, kernel: cpp_code.Kernel) -> str:
     """Recognise a single shared variable that every thread uses as its own."""
     name = re.escape(found.buffer or "?")
-    declared = re.search(rf"__shared__[^;]*?\b{name}\s*(?:[;,=])", kernel.body)
+    declared = re.search(rf"__shared__[^;]{{0,300}}?\b{name}\s*(?:[;,=])", kernel.body)
     if found.elements != 1 or declared is None:
         return ""
     return (
@@ -200,67 +222,20 @@ def _sides_of(block: tuple[int, int, int]) -> str:
     return "×".join(map(str, block)).removesuffix("×1").removesuffix("×1")
 
 
-def _filled_later(buffer: str, kernel: str, text: str) -> str:
-    """Recognise memory that host code fills after the launch that reads it."""
-    all_launches = list(cpp_code.launches(text))
-    reading = next(
-        (one for one in all_launches if one.kernel == kernel and buffer in one.arguments), None
-    )
-    word = re.escape(buffer)
-    if reading is None or not re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", text):
-        return ""
-    for at, line in enumerate(cpp_code.without_comments(text).split("\n")[reading.line :]):
-        number = reading.line + 1 + at
-        if line.startswith("}"):
-            return ""
-        fills = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\(\s*{word}\s*[,+]", line)
-        found = cpp_code.kernels(text)
-        writes = any(
-            one.line == number
-            and given == buffer
-            and one.kernel in found
-            and found[one.kernel].writes(parameter)
-            for one in all_launches
-            if one.kernel in found
-            for given, parameter in zip(one.arguments, found[one.kernel].parameters, strict=False)
-        )
-        if fills or writes:
-            return (
-                f"line {number} fills `{buffer}`, but only after line {reading.line} has launched "
-                f"`{kernel}`, which reads it: put line {number} first"
-            )
-    return ""
-
-
-def _never_filled(buffer: str, kernel: str, text: str) -> str:
-    """Recognise memory that the file allocates and gives to no kernel or copy that writes it."""
-    word = re.escape(buffer)
-    bare, found = cpp_code.without_comments(text), cpp_code.kernels(text)
-    used = [one for one in cpp_code.launches(text) if buffer in one.arguments]
-    reading = next((one for one in used if one.kernel == kernel), None)
-    others = [one for one in used if one.kernel != kernel or one.kernel not in found]
-    allocated = re.search(rf"\bcudaMalloc\w*\s*\([^;]*&\s*{word}\s*,", bare)
-    copied = re.search(rf"\bcudaMem(?:cpy|set)\w*\s*\([^;]*\b{word}\b", bare)
-    if reading is None or others or allocated is None or copied:
-        return ""
-    return (
-        f"`{buffer}` is allocated, and line {reading.line} passes it to `{kernel}`, which reads "
-        "it, but no launch and no copy before that gets it to write to: is another array passed "
-        "there?"
-    )
-
-
 def _conditions(kernel: cpp_code.Kernel, line: int) -> Iterator[str]:
     """Yield the comparisons of the kernel up to a line: of `if`, of loops, and before a `?`."""
     lines = kernel.body.split("\n")[: line - kernel.line + 1]
     text = "\n".join(lines)
-    for match in _CONDITION.finditer(text):
+    for match in itertools.islice(_CONDITION.finditer(text), cpp_code.MOST_CALLS):
         head = text[match.end() : cpp_code.closing(text, match.end() - 1)]
         parts = cpp_code.split(head, ";")
         head = parts[1] if len(parts) == 3 else head
         yield from re.split(r"&&|\|\|", head)
-    for match in re.finditer(r"[=(]\s*([^=?;]*[<>][^?;]*)\?", text):
-        yield from re.split(r"&&|\|\|", match[1])
+    for match in itertools.islice(re.finditer(r"\?", text), cpp_code.MOST_CALLS):
+        before = text[max(0, match.start() - _MOST_OF_CONDITION) : match.start()]
+        head = re.split(r"[;?]|(?<![<>=!])=(?!=)", before)[-1]
+        if re.search("[<>]", head):
+            yield from re.split(r"&&|\|\|", head)
 
 
 def _other_length(number: int, line: str, kernel: cpp_code.Kernel) -> str:
@@ -319,6 +294,26 @@ def _blocks_past_the_end(
     )
 
 
+def _offset_at_launch(found: Finding, kernel: cpp_code.Kernel, text: str) -> str:
+    """Recognise a launch that passes a later part of an array with the length of all of it."""
+    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel.name]
+    for launch in launched:
+        for given in launch.given:
+            part = re.fullmatch(rf"{re.escape(found.buffer or '?')}\s*\+\s*(\w+)", given)
+            lengths = [
+                one
+                for one, parameter in zip(launch.arguments, kernel.parameters, strict=False)
+                if one and re.search(rf"<\s*{re.escape(parameter or '?')}\b", kernel.body)
+            ]
+            if part is not None and len(lengths) == 1 and len(launched) == 1:
+                return (
+                    f"line {launch.line} passes `{given}`, which has `{part[1]}` elements less, "
+                    f"but also `{lengths[0]}`: pass `{lengths[0]} - {part[1]}`, or the number of "
+                    "elements of this part"
+                )
+    return ""
+
+
 def _untested(
     found: Finding, line: str, kernel: cpp_code.Kernel, defined: Mapping[str, set[str]]
 ) -> str:
@@ -363,174 +358,4 @@ def _is_zero(name: str, found: Finding, defined: Mapping[str, set[str]]) -> bool
         numbers[word]["xyz".index(axis)] == 0
         for word, _, axis in (one.partition(".") for one in cpp_code.origins({name}, defined))
         if word in numbers and axis in ("x", "y", "z")
-    )
-
-
-def _triton_hint(found: Finding, text: str) -> str:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    function = next(
-        (
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef)
-            and node.lineno <= (found.line or 0) <= (node.end_lineno or 0)
-        ),
-        None,
-    )
-    if function is None:
-        return ""
-    values = _values(function)
-    for call in _accesses(function, found.line or 0):
-        address = call.args[0]
-        of_all = found.kind == "race" and found.access == "write"
-        if of_all and "program_id" not in _words(address, values):
-            return (
-                f"the address `{_shown(ast.unparse(address))}` in line {call.lineno} does not "
-                "depend on tl.program_id, so every program writes the same elements: add the "
-                "program's beginning to it"
-            )
-        mask = _mask(call) if found.kind == "out_of_bounds" else None
-        if mask is not None and (words := _of_mask(address, mask, values, call.lineno)):
-            return words
-    return ""
-
-
-def _accesses(function: ast.FunctionDef, line: int) -> Iterator[ast.Call]:
-    for node in ast.walk(function):
-        if (
-            isinstance(node, ast.Call)
-            and node.lineno <= line <= (node.end_lineno or node.lineno)
-            and re.search(r"\b(?:load|store|atomic_\w+)$", ast.unparse(node.func))
-            and node.args
-        ):
-            yield node
-
-
-def _mask(call: ast.Call) -> ast.expr | None:
-    given = next((one.value for one in call.keywords if one.arg == "mask"), None)
-    place = 1 if ast.unparse(call.func).endswith("load") else 2
-    return given or (call.args[place] if len(call.args) > place else None)
-
-
-def _values(function: ast.FunctionDef) -> Mapping[str, list[ast.expr]]:
-    """Return the values that each variable of the function is given."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                for one in ast.walk(target):
-                    if isinstance(one, ast.Name):
-                        found.setdefault(one.id, []).append(node.value)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found.setdefault(node.target.id, []).append(node.value)
-        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            found.setdefault(node.target.id, []).append(node.iter)
-    return found
-
-
-def _words(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[str]:
-    """Return the names and attributes that an expression is made of, through variables."""
-    seen: set[str] = set()
-    open_ = [expression]
-    while open_:
-        for node in ast.walk(open_.pop()):
-            word = getattr(node, "id", None) or getattr(node, "attr", None)
-            if isinstance(word, str) and word not in seen:
-                seen.add(word)
-                open_ += values.get(word, ())
-    return seen
-
-
-def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[str, int]:
-    """Return for each name the axis along which it runs, as in `row[:, None]`: axis 0."""
-    if isinstance(expression, ast.Name) and len(values.get(expression.id, ())) == 1:
-        expression = values[expression.id][0]
-    found = {}
-    for node in ast.walk(expression):
-        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
-            continue
-        if isinstance(node.slice, ast.Tuple):
-            whole = [at for at, one in enumerate(node.slice.elts) if isinstance(one, ast.Slice)]
-            if len(whole) == 1 and len(node.slice.elts) == 2:
-                found[node.value.id] = whole[0]
-    return found
-
-
-def _other_column(
-    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
-) -> str:
-    """Recognise a column that is compared with another length than that of its rows."""
-    if isinstance(mask, ast.Name) and values.get(mask.id):
-        before = [one for one in values[mask.id] if one.lineno <= line]
-        mask = before[-1] if before else mask
-    limits = {
-        _name(one.left): _name(one.comparators[0])
-        for one in ast.walk(mask)
-        if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Lt)
-    }
-    for node in ast.walk(address):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-            continue
-        rows = [one for one in ast.walk(node.left) if isinstance(one, ast.BinOp)]
-        products = [one for one in rows if isinstance(one.op, ast.Mult)]
-        length = _name(products[0].right) if len(products) == 1 else ""
-        column = _name(node.right)
-        limit = limits.get(column, "") if column else ""
-        if length and limit and limit != length and not {length, limit} & set(values):
-            return (
-                f"`{column}` is compared with `{limit}` in the mask, but in line {line} it runs "
-                f"over a row of `{length}` elements: which of the two is meant?"
-            )
-    return ""
-
-
-def _name(expression: ast.expr) -> str:
-    """Return the variable of an expression such as `col[None, :]`, "" if it is more than one."""
-    while isinstance(expression, ast.Subscript):
-        expression = expression.value
-    return expression.id if isinstance(expression, ast.Name) else ""
-
-
-def _of_mask(
-    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
-) -> str:
-    """Recognise a mask whose axes are those of another block, or that leaves an index out."""
-    here, there = _sides(address, values), _sides(mask, values)
-    turned = [name for name in here if there.get(name, here[name]) != here[name]]
-    if turned:
-        name = turned[0]
-        axes = ("rows, [:, None],", "columns, [None, :],")
-        return (
-            f"`{name}` runs along the {axes[here[name]]} of the addresses in line {line}, but "
-            f"along the {axes[there[name]]} of the mask `{_shown(ast.unparse(mask))}`: the mask of "
-            "this block is another one"
-        )
-    if other := _other_column(address, mask, values, line):
-        return other
-    tested = _words(mask, values)
-    blocks = [
-        node.id
-        for node in ast.walk(address)
-        if isinstance(node, ast.Name) and "arange" in _words(node, values)
-    ]
-    missing = [
-        name
-        for name in dict.fromkeys(blocks)
-        if name not in tested
-        # A test of what the index is made of is a test of the index.
-        and not any(
-            "arange" in _words(ast.Name(id=other), values)
-            and other in _words(ast.Name(id=name), values)
-            for other in tested - {name}
-            if other in values
-        )
-    ]
-    if len(missing) != 1 or len(set(blocks)) < 2:
-        return ""
-    return (
-        f"the mask `{_shown(ast.unparse(mask))}` in line {line} does not test `{missing[0]}`, "
-        "which is part of the address: it must be below the length of its own axis as well"
     )

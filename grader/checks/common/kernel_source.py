@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.checks.common.python_text import parsed
 from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import hints
 
@@ -58,10 +59,17 @@ def rebound_name(text: str, entry: str, name: str) -> int | None:
     )
 
 
+def jitted_bodies(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:
+    """Yield the @triton.jit functions of a file, and the lines of their bodies."""
+    lines = text.split("\n")
+    for one in _functions(text):
+        if any(ast.unparse(mark).partition("(")[0].endswith("jit") for mark in one.decorator_list):
+            yield one, "\n".join(lines[one.body[0].lineno - 1 : one.end_lineno])
+
+
 def _functions(text: str) -> list[ast.FunctionDef]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 

@@ -7,16 +7,26 @@ from dataclasses import replace
 
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built
-from grader.checks.common.copy_source import allocation_hint, copy_hint, loop_hint, room_hint
-from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common import cpp_code
+from grader.checks.common.copy_source import copy_hint, host_argument_hint
+from grader.checks.common.emulation_findings import two_lines_hint
+from grader.checks.common.findings import INPUT_HINT, hint
+from grader.checks.common.host_memory import (
+    allocation_hint,
+    loop_hint,
+    never_allocated_hint,
+    room_hint,
+)
 from grader.checks.common.index_source import index_hint
 from grader.checks.common.launch_source import launch_hint
 from grader.report.evidence import Finding
 from grader.text.hints import hints
+from grader.vocabulary import Language
 
 # Hints that say what a finding's figures prove: the source does not know better.
 _PROVEN = (
     "one past the end",
+    "one past a return",
     "one lane past the end",
     "a vector access crosses the end",
     "a vector access past the end",
@@ -36,6 +46,7 @@ def _words(key: str) -> str:
 
 
 _PROVEN_HINT = re.compile("|".join(map(_words, _PROVEN)))
+_WITHOUT_NAMES = "compute-sanitizer"  # a tool that knows addresses, and no arrays
 _LAUNCHED_WRONG = frozenset({"out_of_bounds", "uninitialized", "race"})
 
 
@@ -45,16 +56,24 @@ def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
     kept = found.hint == INPUT_HINT and found.kind != "invalid_copy"
     if found.file != built.file or kept:
         return found
-    if found.kind in _LAUNCHED_WRONG and found.kernel is not None:
-        words = launch_hint(built.text, built.language.base, signature, found.kernel)
-        if words:
-            return replace(found, hint=words)
-    one_lane = found.hint == hints("found")["one lane past the end"]
-    if one_lane and not re.search(r"[<>]=", built.text):
-        # Without `<=` one element is as much a chance as any other number.
-        found = replace(found, hint=hints("found")["lanes past the end"])
-    if found.hint and _PROVEN_HINT.fullmatch(found.hint):
-        return found
+    if found.kernel is not None:
+        named = replace(found, kernel=cpp_code.plain_name(found.kernel))
+        if found.tool.startswith(_WITHOUT_NAMES) and built.language.base is Language.CUDA:
+            written = found.access == "write"
+            named = replace(
+                named,
+                buffer=cpp_code.accessed_argument(
+                    built.text, named.kernel or "", found.line, written=written
+                ),
+            )
+        return replace(found, hint=_of_kernel(named, built, signature))
+    return replace(found, hint=_of_host(found, built, signature))
+
+
+def _of_host(found: Finding, built: Built, signature: Signature) -> str:
+    """Return the hint for a fault in host code."""
+    if _PROVEN_HINT.fullmatch(found.hint):
+        return found.hint
     words = ""
     if found.kind == "invalid_copy":
         words = copy_hint(built.text, found.line, found.message, signature)
@@ -62,14 +81,38 @@ def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
         words = allocation_hint(built.text, found.line) or loop_hint(built.text, found, signature)
     elif found.message.startswith("host code accesses memory outside an array"):
         words = loop_hint(built.text, found, signature)
-    elif found.kernel is not None:
-        arrays = {array.name for array in signature.arrays}
-        if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
-            words = room_hint(built.text, found)
-        if found.kind == "uninitialized" and found.buffer in {
-            array.name for array in signature.arrays if not array.role.read
-        }:
-            words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
-            words = words.replace("KERNEL", found.kernel)
-        words = words or index_hint(found, built.text, built.language.base)
-    return replace(found, hint=words) if words else found
+    return words or found.hint
+
+
+def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
+    """Return the hint for a fault in a kernel."""
+    text, kernel = built.text, found.kernel or ""
+    if found.kind in _LAUNCHED_WRONG and (
+        words := launch_hint(text, built.language.base, signature, kernel)
+    ):
+        return words
+    if found.hint == hints("found")["one lane past the end"] and not re.search(r"[<>]=", text):
+        # Without `<=` one element is as much a chance as any other number.
+        found = replace(found, hint=hints("found")["lanes past the end"])
+    if _PROVEN_HINT.fullmatch(found.hint):
+        return found.hint
+    if found.message.startswith("a null pointer is dereferenced"):
+        return never_allocated_hint(text, kernel) or found.hint
+    if found.message.startswith("host memory is accessed in a kernel"):
+        return host_argument_hint(text, kernel, signature) or found.hint
+    general = found.kind == "race" and found.hint == hint("race") and found.access is not None
+    if general and found.line and found.other_line:
+        # racecheck names the earlier access first.
+        lines, accesses = (found.other_line, found.line), (found.other_access, found.access)
+        return two_lines_hint(text, lines, accesses)
+    arrays = {array.name for array in signature.arrays}
+    outputs = {array.name for array in signature.arrays if not array.role.read}
+    words = ""
+    if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
+        words = room_hint(text, found)
+    words = words or index_hint(found, text, built.language.base)
+    is_read = found.kind == "uninitialized" and found.access != "write"
+    if is_read and found.buffer in outputs and not words:
+        words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
+        words = words.replace("KERNEL", kernel)
+    return words or found.hint

@@ -9,15 +9,24 @@ proves nothing, because something else may change it; if its rounds do nothing, 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.checks.common.cpp_code import closing, split, without_comments
+from grader.checks.common.cpp_code import (
+    MOST_CALLS,
+    closing,
+    first_value,
+    split,
+    without_comments,
+)
+from grader.checks.common.python_text import parsed
 from grader.vocabulary import Language
 
 _MOST_CHARACTERS = 200_000  # of a source: bounds the time
 _MOST_SHOWN = 60  # characters of a condition
+_MOST_LOOPS = 100  # of a file
 
 _LOOP = re.compile(r"\b(for|while)\s*\(")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
@@ -61,17 +70,17 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     found = list(loops(text) if language is Language.CUDA else _python(text))
     around = [loop for loop in found if line is not None and loop.first <= line <= loop.last]
     for loop in sorted(around, key=lambda one: one.last - one.first):
-        if why := _why(loop, language) or _waits(loop, text):
+        if why := _why(loop, language, text) or _waits(loop, text):
             return StuckLoop(loop.first, why)
     stuck = [
         StuckLoop(loop.first, why)
         for loop in found
-        if (why := _why(loop, language) or _waits(loop, text))
+        if (why := _why(loop, language, text) or _waits(loop, text))
     ]
     return stuck[0] if len(stuck) == 1 else None
 
 
-def _why(loop: Loop, language: Language) -> str | None:
+def _why(loop: Loop, language: Language, text: str) -> str | None:
     if re.search(r"[*\[]|\w\s*\(", loop.condition) or _LEAVES.search(loop.body):
         return None
     if language is Language.TRITON and re.search(r"\b(?:yield|raise)\b", loop.body):
@@ -95,7 +104,7 @@ def _why(loop: Loop, language: Language) -> str | None:
         return same
     if language is Language.TRITON:
         return None
-    return _zero_step(loop, name, shown) or _only_inside(loop, name, shown)
+    return _zero_step(loop, name, shown, text) or _only_inside(loop, name, shown)
 
 
 def _waits(loop: Loop, text: str) -> str | None:
@@ -158,7 +167,7 @@ def _steps_over(loop: Loop, name: str, shown: str) -> str | None:
     )
 
 
-def _zero_step(loop: Loop, name: str, shown: str) -> str | None:
+def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     """Recognise a step that changes nothing: `+= blockIdx.x`, `/=` at 0, `*=` from 0."""
     word = re.escape(name)
     changes = re.findall(
@@ -168,9 +177,12 @@ def _zero_step(loop: Loop, name: str, shown: str) -> str | None:
     if len(changes) != 1 or _changes(others, name):
         return None
     sign, amount = changes[0][0], changes[0][1].strip().rstrip(")")
-    if sign in "+-" and _NUMBER_OF_THREAD.fullmatch(amount):
-        who = "the first block" if amount.startswith("block") else "the first thread"
-        return f"the loop `{shown}` adds `{amount}` to `{name}`, which is 0 in {who}"
+    value = first_value("\n".join(text.split("\n")[: loop.first]), amount)
+    number = amount if _NUMBER_OF_THREAD.fullmatch(amount) else value
+    if sign in "+-" and _NUMBER_OF_THREAD.fullmatch(number):
+        who = "the first block" if number.startswith("block") else "the first thread"
+        of = "" if number == amount else f", {number},"
+        return f"the loop `{shown}` adds `{amount}`{of} to `{name}`, which is 0 in {who}"
     at_zero = re.search(rf"(?<![\w.]){word}\s*>=\s*0\b|\b0\s*<=\s*{word}\b", loop.condition)
     if sign in ("/", ">>") and at_zero:
         return f"the loop `{shown}` goes on at `{name}` = 0, which `{sign}=` leaves at 0"
@@ -201,7 +213,7 @@ def _only_inside(loop: Loop, name: str, shown: str) -> str | None:
 def loops(text: str) -> Iterator[Loop]:
     """Yield the `for` and `while` loops of C++ source."""
     bare = without_comments(text)
-    for found in _LOOP.finditer(bare):
+    for found in itertools.islice(_LOOP.finditer(bare), _MOST_LOOPS):
         close = closing(bare, found.end() - 1)
         head = bare[found.end() : close]
         rest = bare[close + 1 :].lstrip()
@@ -235,26 +247,27 @@ def _after_do(text: str, at: int) -> bool:
 
 def _end_of_statement(text: str, at: int) -> int:
     """Return the place behind the statement that begins at a place."""
-    while at < len(text) and text[at].isspace():
-        at += 1
-    if at >= len(text):
-        return at
-    if text[at] == "{":
-        return closing(text, at) + 1
-    head = re.compile(r"(?:for|while|if)\s*\(").match(text, at)
-    if head is not None:
-        return _end_of_statement(text, closing(text, head.end() - 1) + 1)
-    if (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
-        return _end_of_statement(text, line.end())
+    for _ in range(MOST_CALLS):  # loops and conditions in front of it
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at >= len(text):
+            return at
+        if text[at] == "{":
+            return closing(text, at) + 1
+        if (head := re.compile(r"(?:for|while|if)\s*\(").match(text, at)) is not None:
+            at = closing(text, head.end() - 1) + 1
+        elif (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
+            at = line.end()
+        else:
+            break
     end = text.find(";", at)
     return len(text) if end < 0 else end + 1
 
 
 def _python(text: str) -> Iterator[Loop]:
     """Yield the `while` loops of Python source, in the words of C++."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.While):

@@ -23,27 +23,19 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
-from grader.checks.common.copy_source import (
-    address_hint,
-    copy_into,
-    freed_hint,
-    pitch_hint,
-    set_hint,
-)
+from grader.checks.common.copy_source import copy_into
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.kernel_source import rebound_name
-from grader.checks.common.launch_source import grid_text, launch_hint
+from grader.checks.common.launch_source import grid_text
 from grader.checks.common.launch_words import launch_text
+from grader.checks.correctness.answer_hint import Seen, answer_hint, failure_hint
 from grader.judge import input_hypothesis
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts, computable, has_arithmetic, parts, widened
 from grader.judge.error_map import error_map
 from grader.judge.error_pattern import (
-    NOTHING_WRITTEN,
-    TORN,
     PatternInput,
     count_unwritten_bytes,
     describe,
@@ -54,13 +46,8 @@ from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
-from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device, Language, Memory
 
-_NONDETERMINISTIC_HINT = (
-    "a second call with the same inputs gave other results: look for state kept between calls, "
-    "uninitialized memory and data races"
-)
 _MASK_HINT = (
     "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
 )
@@ -212,54 +199,26 @@ class CaseJudge:
 
     def _hint(self, pattern: str, output: str) -> str:
         """Return a hint for the pattern, "" if there is none."""
-        entry = self._setup.built.entry
-        if pattern.startswith(NOTHING_WRITTEN) and self._returned:
-            return f"{entry} returned a value: write the result into `{output}` instead"
-        built = self._setup.built
-        if pattern.startswith(NOTHING_WRITTEN) and built.language.base is Language.TRITON:
-            line = rebound_name(built.text, entry, output)
-            if line is not None:
-                words = hints("kernel_source")["rebound"]
-                return words.replace("LINE", str(line)).replace("NAME", output)
-        if self._nondeterministic and pattern.startswith("every element is"):
-            return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
-        own = ("launched",) if built.launched else ()
-        known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
-        if not known and (words := self._launch_hint() or self._host_hint()):
-            return words
-        if built.language.base is Language.CUDA and (words := self._copy_hint(pattern, output)):
-            return words
-        return matching_hint(pattern, *own, "pattern", "symptom") or (
-            _NONDETERMINISTIC_HINT if self._nondeterministic else ""
+        kernel = str(self._launched[-1].get("kernel")) if self._launched else None
+        seen = Seen(
+            pattern=pattern,
+            output=output,
+            returned=self._returned,
+            nondeterministic=self._nondeterministic,
+            kernel=kernel,
         )
-
-    def _copy_hint(self, pattern: str, output: str) -> str:
-        """Return which copy or cudaMemset of the host code gives this pattern, "" if none does."""
-        text, signature = self._setup.built.text, self._setup.assignment.signature
-        if pattern.startswith("output element i is"):
-            return pitch_hint(text, output, signature)
-        return set_hint(text, output) if pattern.startswith("every element is") else ""
+        return answer_hint(seen, self._setup.built, self._setup.assignment.signature)
 
     def _with_source(self, failure: Diagnosis) -> Diagnosis:
         """Return the failure with what the source shows about its cause."""
-        words = ""
-        if failure.hint == INPUT_HINT:
-            words = self._launch_hint()
-        elif failure.verdict is Verdict.RUNTIME_ERROR and self._setup.built.device is Device.CPU:
-            words = self._host_hint()
+        words = failure_hint(
+            failure.message,
+            failure.hint,
+            failure.verdict,
+            self._setup.built,
+            self._setup.assignment.signature,
+        )
         return replace(failure, hint=words) if words else failure
-
-    def _host_hint(self) -> str:
-        """Return which memory the host code uses in a way that cannot be meant, "" if none."""
-        built = self._setup.built
-        if built.language.base is not Language.CUDA:
-            return ""
-        return freed_hint(built.text) or address_hint(built.text)
-
-    def _launch_hint(self) -> str:
-        """Return what the source shows to be wrong about a launch, "" if nothing."""
-        built = self._setup.built
-        return launch_hint(built.text, built.language.base, self._setup.assignment.signature)
 
     def _launched_words(self, unwritten: torch.Tensor, output: str) -> str:
         """Return what the first call launched, as evidence for elements that were not written."""

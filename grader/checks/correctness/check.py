@@ -76,7 +76,9 @@ def by_visibility(
         # The sizes and values of hidden cases appear in the evidence only.
         if visible and not verdict.earns_points and (lead := leading_case(cases, verdict)):
             message = _diagnosis_of(lead, cases)
-            hint = matching_hint(message, "property") or lead.hint
+            # What the source shows is nearer to the fix than what separates the cases.
+            general = not lead.hint or lead.hint in hints("symptom").values()
+            hint = (general and matching_hint(message, "property")) or lead.hint
             if lead.mismatched and not hint:
                 hint = hints("no_pattern")["hint"]
         outcomes.append(
@@ -110,7 +112,7 @@ def _line_name(case: CaseResult, group: str, groups: Sequence[str]) -> str:
 _TELLING = 8  # wrong elements: a case with fewer has no pattern
 _MOST_ALONE = 6  # wrong cases for all of which the pattern of a single one may speak
 _NOTHING = "nothing was ever written"
-_OTHER_NUMBER = re.compile(r"^the result is that of `\w+` = \S+( in every element)?$")
+_OTHER_NUMBER = re.compile(r"^the result is that of `(?P<name>\w+)` = \S+( in every element)?$")
 
 
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
@@ -137,7 +139,7 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         if not _OTHER_NUMBER.search(case.pattern or "")
         or 2 * alone[alike(case.pattern)] >= sum(map(_unexplained, holds))
     ]
-    gravest = named or [case for case in cases if case.verdict is verdict]
+    gravest = _refining(named) or named or [case for case in cases if case.verdict is verdict]
     # Of a single element, the last one is all; larger cases say more.
     gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
     often = Counter(_kind(case) for case in gravest)
@@ -152,6 +154,13 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         ),
         default=None,
     )
+
+
+def _refining(named: Sequence[CaseResult]) -> list[CaseResult]:
+    """Return the cases that say what is wrong with an argument, of which others say `= 0`."""
+    numbers = [_OTHER_NUMBER.search(case.pattern or "") for case in named]
+    names = "|".join(re.escape(number["name"]) for number in numbers if number)
+    return [case for case in named if names and re.match(rf"(?:{names})\b", case.pattern or "")]
 
 
 def _unexplained(case: CaseResult) -> bool:

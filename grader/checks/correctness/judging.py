@@ -18,6 +18,7 @@ from grader.assignment.cases import Case
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.second_try import second_try
+from grader.checks.correctness.answer_hint import KEPT, kept_hint
 from grader.checks.correctness.case_judge import CaseJudge, case_result
 from grader.judge.error_map import keep_one_map
 from grader.judge.oracle import CaseData, Oracle
@@ -116,8 +117,8 @@ def check_correctness(
             _end(session, visibility, outputs)
             session, visibility = None, Visibility.VISIBLE
             if attempt(cases[at]).result.verdict is Verdict.ACCEPTED:
-                hint = matching_hint(_KEPT, "pattern")
-                results[at] = replace(results[at], pattern=_KEPT, hint=hint)
+                hint = kept_hint(setup.built)
+                results[at] = replace(results[at], pattern=KEPT, hint=hint)
     finally:
         _end(session, visibility, outputs)
     tolerance = setup.assignment.tolerances[setup.built.language]
@@ -139,9 +140,6 @@ class _Attempt:
     result: CaseResult
     failure: Diagnosis | None
     loaded: bool = True
-
-
-_KEPT = "right in a process of its own, wrong after other calls"
 
 
 def _wrong_after_others(results: Sequence[CaseResult], unrelated: set[str]) -> int | None:

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
+from grader.checks.common.source_evidence import with_source
 from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
@@ -123,7 +124,7 @@ def run_sanitizer(
     with started or sanitizer_prestart.start(setup.built, limits, tool, name) as session:
         outcome = run_under_tool(setup, session, cases, limits, calls=sanitizer.calls(name))
         ended = session.finish(_FINISH_S)
-        return tool_result(
+        result = tool_result(
             name,
             session.folder,
             file=setup.built.file,
@@ -135,3 +136,11 @@ def run_sanitizer(
             output=session.output,
             wall_s=time.monotonic() - started_s,
         )
+    return with_source_hints(result, setup)
+
+
+def with_source_hints(result: ToolResult, setup: RunSetup) -> ToolResult:
+    """Return the result with what the source shows about each finding as its hint."""
+    signature = setup.assignment.signature
+    findings = (with_source(found, setup.built, signature) for found in result.findings)
+    return replace(result, findings=tuple(findings))

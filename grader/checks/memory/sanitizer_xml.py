@@ -169,6 +169,12 @@ class _Reader:
         lines = [line for name, line in places if name == file]
         if not lines and not self._from_library(record):
             return None
+        access, other_access = _access(record), None
+        if kind == "race":
+            access, other_access = (
+                (record.findtext(f"what/{side}/direction") or "").lower() or None
+                for side in ("source", "destination")
+            )
         return Finding(
             kind=kind,
             severity="warning" if _level(record) == "warning" else "error",
@@ -180,9 +186,11 @@ class _Reader:
             kernel=_kernel(record),
             block=_triple(record.find("who/blockIdx")),
             thread=_triple(record.find("who/threadIdx")),
-            access=cast(Access | None, _access(record)),
+            access=cast(Access | None, access),
+            other_access=cast(Access | None, other_access),
             access_bytes=_integer(record.findtext("what/size")) if kind != "leak" else None,
             tool=f"compute-sanitizer {self.tool}",
+            space=_space(kind, record),
         )
 
     def _kind(self, text: str) -> FindingKind:
@@ -248,6 +256,13 @@ def _message(kind: FindingKind, text: str, record: ElementTree.Element, lines: l
         case "barrier":
             return f"barrier error: {text}"
     return text
+
+
+def _space(kind: FindingKind, record: ElementTree.Element) -> Literal["global", "shared"] | None:
+    """Return which memory a finding is about; racecheck sees shared memory, initcheck global."""
+    by_kind: dict[str, Literal["global", "shared"]] = {"race": "shared", "uninitialized": "global"}
+    known: dict[str, Literal["global", "shared"]] = {"global": "global", "shared": "shared"}
+    return known.get(_SPACES.get(record.findtext("what/space") or "", "")) or by_kind.get(kind)
 
 
 def _of_one_warp(record: ElementTree.Element) -> bool:

@@ -22,7 +22,12 @@ from grader.checks.common.tool_run import Prepared
 from grader.checks.memory import launch_replay
 from grader.checks.memory.launch_replay import NoReplayError
 from grader.checks.memory.on_cpu import executor_result
-from grader.checks.memory.on_gpu import could_not_run, fails_without_a_tool, in_doubt
+from grader.checks.memory.on_gpu import (
+    could_not_run,
+    fails_without_a_tool,
+    in_doubt,
+    with_source_hints,
+)
 from grader.checks.memory.sanitizer_result import not_run
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
@@ -80,7 +85,10 @@ def check_triton_gpu_memory(
                 raise NoReplayError("compute-sanitizer is not on this machine")
             records = executed.outcome.records
             replay = launch_replay.prepare(session.recording, records, target, program.result())
-            replayed = launch_replay.replay_all(replay, on_cpu, tool, cases, advance)
+            replayed = [
+                with_source_hints(result, on_cpu)
+                for result in launch_replay.replay_all(replay, on_cpu, tool, cases, advance)
+            ]
         except NoReplayError as error:
             replayed = not_run(str(error))
     return _combined(replayed, executed, cases)

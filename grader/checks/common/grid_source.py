@@ -1,0 +1,288 @@
+"""What the source of a CUDA C++ launch shows about a grid that leaves elements out.
+
+Asked only where elements were never written, or a launch was refused; the words are a hint, never
+part of a verdict. What the text does not prove is not said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+
+from grader.assignment.signature import Signature
+from grader.checks.common import cpp_code
+from grader.checks.common.host_memory import loop_around
+from grader.checks.common.size_product import constant
+
+_MOST_SHOWN = 60  # characters of an expression
+_NOT_A_POWER = re.compile(r"^(?!.*(?:<<|pow|log)).*[a-z]")
+_ROUNDS = re.compile(r"[+?]|ceil|cdiv|div_up|divup|\d\.", re.I)
+_NOT_WHOLE = re.compile(r"\b(?:float|double)\b|\d\.|\.\d")
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """An axis of a launch: its name, the number of blocks as it is written, what it runs to.
+
+    `index` is a variable of the kernel that the block's number is in, compared with `limit`, which
+    the launch passes; both are "" if that is not known.
+    """
+
+    name: str
+    blocks: str
+    threads: str
+    index: str
+    limit: str
+
+
+def axis_text(expression: str, axis: int, text: str) -> str:
+    """Return an axis of a grid or block as it is written, "" if that is not known."""
+    sides = cpp_code.dim3_sides(expression, text)
+    if sides is None:
+        if axis > 0 or re.search(rf"\bdim3\b[^;]{{0,300}}\b{re.escape(expression)}\b", text):
+            return ""
+        sides = [expression]
+    side = " ".join(sides[axis].split()) if axis < len(sides) else ""
+    return cpp_code.only_value(text, side) or side
+
+
+def grid_hint(
+    text: str, signature: Signature, kernel: str, *, few: bool = True, sizes_only: bool = False
+) -> str:
+    """Return why the grid of the kernel's only launch is too small, "" if that is not clear.
+
+    `few` says that there were fewer threads than elements; with `sizes_only`, only the sizes that
+    it is computed from are looked at.
+    """
+    name = cpp_code.plain_name(kernel)
+    body = cpp_code.kernels(text).get(name)
+    if (
+        body is not None
+        and not sizes_only
+        and (words := _exchanged_numbers(body) or _parts(text, name))
+    ):
+        return words
+    found = [one for one in cpp_code.launches(text) if one.kernel == name]
+    if body is None or len(found) != 1:
+        return ""
+    (launch,) = found
+    axes = list(_axes(launch, body, text))
+    words = _other_size(launch, axes, signature, text)
+    if words or sizes_only:
+        return words
+    return (
+        next((words for one in axes if (words := _rounded(one.blocks, launch.line))), "")
+        or next((words for one in axes if few and (words := _divided(one, launch.line, text))), "")
+        or _other_step(launch, body, text)
+    )
+
+
+def refused_grid_hint(text: str, line: int | None) -> str:
+    """Return why the launch in a line has no blocks, or too many threads in one; or ""."""
+    host = cpp_code.host_code(text)
+    launch = next((one for one in cpp_code.launches(text) if one.line == line), None)
+    if launch is None:
+        return ""
+    blocks = [axis_text(launch.grid, axis, host) for axis in range(3)]
+    return next((words for one in blocks if (words := _rounded(one, launch.line))), "")
+
+
+def refused_block_hint(text: str, line: int | None) -> str:
+    """Return that the threads of a block in a line's launch grow with a size, "" if they do not."""
+    host = cpp_code.host_code(text)
+    launch = next((one for one in cpp_code.launches(text) if one.line == line), None)
+    if launch is None:
+        return ""
+    threads = axis_text(launch.block, 0, host)
+    names = set(cpp_code.NAME.findall(threads))
+    if not names or constant(threads, host) is not None or len(threads) > _MOST_SHOWN:
+        return ""
+    return (
+        f"line {line} asks for `{threads}` threads in each block, which grows with the size: take "
+        "a fixed number, such as 256, and more blocks, or let each thread loop; the number of "
+        "blocks comes first, <<<blocks, threads>>>"
+    )
+
+
+def tree_hint(text: str) -> str:
+    """Return which launch gives a tree, which halves its threads, no power of two; or ""."""
+    host = cpp_code.host_code(text)
+    for launch in cpp_code.launches(text):
+        kernel = cpp_code.kernels(text).get(launch.kernel)
+        threads = axis_text(launch.block, 0, host)
+        half = re.search(r"=\s*blockDim\.x\s*(?:/\s*2|>>\s*1)\s*;", kernel.body if kernel else "")
+        number = constant(threads, host) if threads else None
+        if kernel is None or half is None or not threads or len(threads) > _MOST_SHOWN:
+            continue
+        if (number is None and _NOT_A_POWER.search(threads)) or (number and number & (number - 1)):
+            line = kernel.line + kernel.body.count("\n", 0, half.start())
+            return (
+                f"the tree in line {line} halves blockDim.x, and loses a thread's sum where that "
+                f"is odd: line {launch.line} launches `{threads}` threads; take a power of two"
+            )
+    return ""
+
+
+def _axes(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> Iterator[_Axis]:
+    host = cpp_code.host_code(text)
+    passed = dict(zip(kernel.parameters, launch.given, strict=False))
+    for at, axis in enumerate("xyz"):
+        blocks = axis_text(launch.grid, at, host)
+        if not blocks or f"gridDim.{axis}" in kernel.body:
+            continue
+        indices = [
+            name
+            for name in cpp_code.definitions(kernel.body)
+            if f"blockIdx.{axis}" in cpp_code.first_value(kernel.body, name)
+        ]
+        limits = {
+            (index, limit)
+            for index in indices
+            for limit in _limits(index, kernel.body)
+            if limit in passed
+        }
+        index, limit = min(limits) if len({limit for _, limit in limits}) == 1 else ("", "")
+        yield _Axis(
+            name=axis,
+            blocks=blocks,
+            threads=axis_text(launch.block, at, host),
+            index=index,
+            limit=passed.get(limit, ""),
+        )
+
+
+def _limits(index: str, body: str) -> Iterator[str]:
+    """Yield what an index is compared with: `rows` in `row < rows`, `row >= rows`, `rows > row`."""
+    word = rf"(?<![\w.]){re.escape(index)}\b"
+    yield from re.findall(rf"{word}\s*(?:<|>=)(?![<=])\s*(\w+)(?!\s*[-+*/(\[])", body)
+    yield from re.findall(rf"(?<![-+*/]\s)(?<![\w.])(\w+)\s*(?:>|<=)\s*{word}", body)
+
+
+def _other_size(launch: cpp_code.Launch, axes: list[_Axis], signature: Signature, text: str) -> str:
+    """Recognise an axis whose blocks are computed from another size than that it runs to."""
+    own = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    defined = cpp_code.definitions(cpp_code.host_code(text))
+
+    def sizes(expression: str) -> Set[str]:
+        return cpp_code.origins(set(cpp_code.NAME.findall(expression)), defined) & own
+
+    wrong = [
+        one
+        for one in axes
+        if len(one.blocks) <= _MOST_SHOWN
+        and (needed := sizes(one.limit))
+        and not sizes(one.blocks) & needed
+        and (sizes(one.blocks) or one.blocks.isdigit())
+    ]
+    if not wrong:
+        return ""
+    first, *rest = wrong
+    exchanged = bool(rest) and sizes(first.blocks) == sizes(rest[0].limit)
+    if exchanged:
+        second = rest[0]
+        return (
+            f"line {launch.line} launches `{first.blocks}` blocks along {first.name} and "
+            f"`{second.blocks}` along {second.name}, but `{launch.kernel}` runs along "
+            f"{first.name} to `{first.limit}` and along {second.name} to `{second.limit}`: the two "
+            "axes of the grid are exchanged"
+        )
+    return (
+        f"line {launch.line} launches `{first.blocks}` block{'' if first.blocks == '1' else 's'} "
+        f"along {first.name}, but in "
+        f"`{launch.kernel}` `{first.index}`, which comes from blockIdx.{first.name}, runs to "
+        f"`{first.limit}`: compute their number from `{first.limit}`"
+    )
+
+
+def _other_step(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> str:
+    """Recognise blocks whose distance is no multiple of the threads that a block has."""
+    host, lines = cpp_code.host_code(text), kernel.body.split("\n")
+    for at, axis in enumerate("xyz"):
+        threads = constant(axis_text(launch.block, at, host), host)
+        for number, line in enumerate(lines):
+            step = re.search(rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)", line)
+            size = constant(step[1], f"{host}\n{kernel.body}") if step else None
+            if step is not None and size is not None and threads and size % threads:
+                return (
+                    f"blocks begin `{step[1]}` elements apart in line {kernel.line + number}, but "
+                    f"line {launch.line} gives each {threads} threads along {axis}"
+                )
+    return ""
+
+
+def _exchanged_numbers(kernel: cpp_code.Kernel) -> str:
+    """Recognise an index that multiplies the thread's number in the place of the block's."""
+    for name in cpp_code.definitions(kernel.body):
+        value = cpp_code.first_value(kernel.body, name)
+        factor = re.search(r"threadIdx\.([xyz])\s*\*\s*(\w+(?:\.\w+)?)", value)
+        if factor is None or "gridDim" in value:
+            continue
+        axis, size = factor.groups()
+        if re.search(rf"blockIdx\.{axis}(?!\s*\*)", re.sub(rf"\*\s*blockIdx\.{axis}", "", value)):
+            return (
+                f"`{name}` multiplies threadIdx.{axis} by `{size}`, and not blockIdx.{axis}: a "
+                f"block's threads lie side by side, blockIdx.{axis} * {size} + threadIdx.{axis}"
+            )
+    return ""
+
+
+def _parts(text: str, kernel: str) -> str:
+    """Recognise several launches, or a loop of them, whose parts are rounded down."""
+    host = cpp_code.host_code(text)
+    launches = [one for one in cpp_code.launches(text) if one.kernel == kernel]
+    if len(launches) < 2 and not (launches and loop_around(text, launches[0].line)):
+        return ""
+    for launch in launches:
+        for given in filter(None, launch.arguments):
+            value = cpp_code.only_value(host, given)
+            part = re.fullmatch(r"(\w+)\s*/\s*(\w+)", value)
+            if part is not None and constant(part[1], host) is None:
+                whole, parts = part.groups()
+                return (
+                    f"`{given}` in line {launch.line} is `{value}`, which rounds down: if {whole} "
+                    f"is no multiple of {parts}, the launches leave out the rest; let the last one "
+                    f"run to {whole}"
+                )
+    return ""
+
+
+def _rounded(blocks: str, line: int) -> str:
+    """Recognise a number of blocks that is rounded down, or is no quotient."""
+    if len(blocks) > _MOST_SHOWN:
+        return ""
+    rounded = re.fullmatch(r"(?:\(\s*int\s*\)\s*)?(?:std::)?ceilf?\s*\((.+)\)", blocks)
+    quotient = rounded[1] if rounded else blocks
+    sides = [one.strip() for one in quotient.split("/")]
+    plain = len(sides) == 2 and not _ROUNDS.search(quotient) and not _NOT_WHOLE.search(quotient)
+    if plain and cpp_code.NAME.search(sides[0]) and "%" not in quotient:
+        whole = f"({sides[0]} + {sides[1]} - 1) / {sides[1]}"
+        if rounded:
+            return (
+                f"`{blocks}` in line {line} divides whole numbers, which rounds down before ceil "
+                f"can round up: write {whole}"
+            )
+        return (
+            f"`{blocks}` in line {line} rounds down, so that the last, incomplete block is "
+            f"missing: write {whole}"
+        )
+    if re.fullmatch(r"[^/%]*%[^/%]*", blocks):
+        return (
+            f"`{blocks}` in line {line} is the rest of a division, no number of blocks: write `/`"
+        )
+    return ""
+
+
+def _divided(axis: _Axis, line: int, text: str) -> str:
+    """Recognise blocks that are counted as if each had more threads than it has."""
+    match = re.fullmatch(r".*\)\s*/\s*\(?\s*(\w+)\s*\)?", axis.blocks)
+    host = cpp_code.host_code(text)
+    divisor = constant(match[1], host) if match else None
+    threads = constant(axis.threads, host) if axis.threads else None
+    if divisor is None or threads is None or divisor <= threads or len(axis.blocks) > _MOST_SHOWN:
+        return ""
+    return (
+        f"`{axis.blocks}` in line {line} counts {divisor} elements for each block along "
+        f"{axis.name}, but a block has {threads} threads there: divide by {threads}, unless each "
+        "thread is meant to do several"
+    )

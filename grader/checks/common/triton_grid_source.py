@@ -1,0 +1,216 @@
+"""What a Triton file shows about a grid that leaves elements out.
+
+Asked only where elements were never written; the words are a hint, never part of a verdict. What
+the text does not prove is not said.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.assignment.signature import Signature
+from grader.checks.common.cpp_code import MOST_CHARACTERS
+from grader.checks.common.python_text import parsed
+from grader.checks.common.triton_index_source import values_of, words_of
+
+_MOST_SHOWN = 60  # characters of an expression
+_MOST_STEPS = 100  # from a variable to what its values are made of
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """An axis of a grid: its programs, what the kernel's index runs to, and a program's elements.
+
+    `limit` and `width` are arguments of the launch, None if they are not known.
+    """
+
+    number: int
+    programs: ast.expr
+    limit: ast.expr | None
+    width: ast.expr | None
+
+
+def triton_grid_hint(
+    text: str, signature: Signature, kernel: str, *, sizes_only: bool = False
+) -> str:
+    """Return why the grid of the kernel's only launch is too small, "" if that is not clear.
+
+    With `sizes_only`, only the sizes that it is computed from are looked at.
+    """
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    if tree is None:
+        return ""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    body = next((one for one in functions if one.name == kernel), None)
+    launched = [
+        (call, function)
+        for function in functions
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and ast.unparse(call.func.value) == kernel
+    ]
+    if body is None or len(launched) != 1:
+        return ""
+    ((call, function),) = launched
+    values = {**values_of(tree), **values_of(function)}
+    axes = list(_axes(call, body, values))
+    sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    words = _other_size(call.lineno, kernel, axes, values, sizes)
+    if words or sizes_only:
+        return words
+    return (
+        next((words for one in axes if (words := _row_each(one, values, sizes))), "")
+        or next((words for one in axes if (words := _rounded_down(one.programs))), "")
+        or next((words for one in axes if (words := _other_width(one, values))), "")
+    )
+
+
+def _axes(
+    call: ast.Call, kernel: ast.FunctionDef, values: Mapping[str, Sequence[ast.expr]]
+) -> Iterator[_Axis]:
+    assert isinstance(call.func, ast.Subscript)
+    grid = _single(call.func.slice, values)
+    grid = grid.body if isinstance(grid, ast.Lambda) else grid
+    passed = {one.arg: value for one, value in zip(kernel.args.args, call.args, strict=False)}
+    passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
+    inside = values_of(kernel)
+    limits = [
+        (node.left, passed[node.comparators[0].id])
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Lt)
+        and isinstance(node.comparators[0], ast.Name)
+        and node.comparators[0].id in passed
+    ]
+    products = [
+        (node.left, passed[node.right.id])
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and isinstance(node.right, ast.Name)
+        and node.right.id in passed
+    ]
+    for number, programs in enumerate(grid.elts if isinstance(grid, ast.Tuple) else ()):
+        ends = [end for index, end in limits if _numbers(index, inside) == {number}]
+        widths = [width for index, width in products if _numbers(index, inside) == {number}]
+        yield _Axis(number, _single(programs, values), _same(ends), _same(widths))
+
+
+def _same(expressions: Sequence[ast.expr]) -> ast.expr | None:
+    """Return what all of them are, None if they differ or there are none."""
+    return expressions[0] if len({ast.unparse(one) for one in expressions}) == 1 else None
+
+
+def _single(given: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> ast.expr:
+    """Return the only value of a name, or the expression itself."""
+    known = values.get(given.id, ()) if isinstance(given, ast.Name) else ()
+    return known[0] if len(known) == 1 else given
+
+
+def _numbers(index: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> set[int]:
+    """Return the axes of the grid whose program_id an index is made of."""
+    found, seen, open_ = set(), set[str](), [index]
+    while open_ and len(seen) < _MOST_STEPS:
+        for node in ast.walk(open_.pop()):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("program_id"):
+                given = [*node.args, *(one.value for one in node.keywords)]
+                if given and isinstance(given[0], ast.Constant) and type(given[0].value) is int:
+                    found.add(given[0].value)
+            elif isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                open_ += values.get(node.id, ())
+    return found
+
+
+def _shown(expression: ast.expr) -> str:
+    words = ast.unparse(expression)
+    return words if len(words) <= _MOST_SHOWN else words[:_MOST_SHOWN] + " …"
+
+
+def _other_size(
+    line: int,
+    kernel: str,
+    axes: Sequence[_Axis],
+    values: Mapping[str, list[ast.expr]],
+    sizes: set[str],
+) -> str:
+    """Recognise an axis whose programs are computed from another size than that it runs to."""
+    wrong = [
+        (one, had, needed)
+        for one in axes
+        if one.limit is not None
+        and (had := words_of(one.programs, values) & sizes)
+        and (needed := words_of(one.limit, values) & sizes)
+        and not had & needed
+    ]
+    if not wrong:
+        return ""
+    (first, had, _), *rest = wrong
+    assert first.limit is not None
+    start = f"line {line} launches `{_shown(first.programs)}` programs along axis {first.number}"
+    if rest and had == rest[0][2]:
+        second = rest[0][0]
+        return (
+            f"{start} and `{_shown(second.programs)}` along axis {second.number}, but `{kernel}` "
+            f"runs to `{_shown(first.limit)}` along axis {first.number}: the two are exchanged"
+        )
+    return (
+        f"{start}, but `{kernel}` runs to `{_shown(first.limit)}` along it: compute their number "
+        f"from `{_shown(first.limit)}`"
+    )
+
+
+def _row_each(axis: _Axis, values: Mapping[str, Sequence[ast.expr]], sizes: set[str]) -> str:
+    """Recognise a kernel with a row for each program, whose grid counts several for each."""
+    programs, width = axis.programs, axis.width
+    counts = isinstance(programs, ast.Call) and ast.unparse(programs.func).endswith("cdiv")
+    divides = isinstance(programs, ast.BinOp) and isinstance(programs.op, ast.FloorDiv)
+    if not (counts or divides) or not isinstance(width, ast.Name) or width.id not in sizes:
+        return ""
+    return (
+        f"each program does one row (program_id * `{width.id}`), but `{_shown(programs)}` in line "
+        f"{programs.lineno} launches one program for several: launch as many as there are rows"
+    )
+
+
+def _rounded_down(programs: ast.expr) -> str:
+    """Recognise a number of programs that is rounded down."""
+    quotient = programs
+    if isinstance(programs, ast.Call) and ast.unparse(programs.func) == "int" and programs.args:
+        quotient = programs.args[0]
+    divides = isinstance(quotient, ast.BinOp) and isinstance(
+        quotient.op, ast.Div if quotient is not programs else ast.FloorDiv
+    )
+    if (
+        not divides
+        or not isinstance(quotient, ast.BinOp)
+        or not isinstance(quotient.left, ast.Name)
+    ):
+        return ""
+    return (
+        f"`{_shown(programs)}` in line {programs.lineno} rounds down, so that the last, incomplete "
+        f"program is missing: triton.cdiv({quotient.left.id}, {_shown(quotient.right)})"
+    )
+
+
+def _other_width(axis: _Axis, values: Mapping[str, Sequence[ast.expr]]) -> str:
+    """Recognise programs that are counted as if each had more elements than it has."""
+    programs = axis.programs
+    if not isinstance(programs, ast.Call) or not ast.unparse(programs.func).endswith("cdiv"):
+        return ""
+    counted = _constant(programs.args[1], values) if len(programs.args) == 2 else None
+    width = _constant(axis.width, values) if axis.width is not None else None
+    if counted is None or width is None or counted <= width:
+        return ""
+    return (
+        f"`{_shown(programs)}` in line {programs.lineno} counts {counted:,} elements for each "
+        f"program, but the launch gives it {width:,}: use one number for both"
+    )
+
+
+def _constant(given: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> int | None:
+    value = getattr(_single(given, values), "value", None)
+    return value if type(value) is int else None

@@ -1,0 +1,215 @@
+"""What a Triton file shows about an address or a mask at the line of a finding.
+
+Only for a fault that was found; the words are a hint, never part of a verdict. What the text does
+not prove is not said.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from grader.checks.common.python_text import parsed
+from grader.report.evidence import Finding
+
+_MOST_STEPS = 4  # from a mask to what it is another name of
+_MOST_SHOWN = 50  # characters of an address or mask
+
+
+def triton_index_hint(found: Finding, text: str) -> str:
+    """Return what the source shows about the address or the mask of a finding, "" if nothing."""
+    tree = parsed(text)
+    if tree is None:
+        return ""
+    function = next(
+        (
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef)
+            and node.lineno <= (found.line or 0) <= (node.end_lineno or 0)
+        ),
+        None,
+    )
+    if function is None:
+        return ""
+    values = values_of(function)
+    for call in _accesses(function, found.line or 0):
+        address = call.args[0]
+        of_all = found.kind == "race" and found.access == "write"
+        if of_all and "program_id" not in words_of(address, values):
+            if isinstance(address, ast.Name):
+                return (
+                    f"every program writes the one element that `{address.id}` points to in line "
+                    f"{call.lineno}, so that one result is left: tl.atomic_add({address.id}, …) "
+                    "adds them up; else add the program's beginning to the address"
+                )
+            return (
+                f"the address `{_shown(ast.unparse(address))}` in line {call.lineno} does not "
+                "depend on tl.program_id, so every program writes the same elements: add the "
+                "program's beginning to it"
+            )
+        mask = _mask(call) if found.kind == "out_of_bounds" else None
+        if mask is not None and (words := _of_mask(address, mask, values, call.lineno)):
+            return words
+    return ""
+
+
+def _accesses(function: ast.FunctionDef, line: int) -> Iterator[ast.Call]:
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Call)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+            and re.search(r"\b(?:load|store|atomic_\w+)$", ast.unparse(node.func))
+            and node.args
+        ):
+            yield node
+
+
+def _mask(call: ast.Call) -> ast.expr | None:
+    given = next((one.value for one in call.keywords if one.arg == "mask"), None)
+    place = 1 if ast.unparse(call.func).endswith("load") else 2
+    return given or (call.args[place] if len(call.args) > place else None)
+
+
+def values_of(function: ast.AST) -> Mapping[str, list[ast.expr]]:
+    """Return the values that each variable of a function, or of a file, is given."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                for one in ast.walk(target):
+                    if isinstance(one, ast.Name):
+                        found.setdefault(one.id, []).append(node.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, []).append(node.value)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, []).append(node.iter)
+    return found
+
+
+def words_of(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[str]:
+    """Return the names and attributes that an expression is made of, through variables."""
+    seen: set[str] = set()
+    open_ = [expression]
+    while open_:
+        for node in ast.walk(open_.pop()):
+            word = getattr(node, "id", None) or getattr(node, "attr", None)
+            if isinstance(word, str) and word not in seen:
+                seen.add(word)
+                open_ += values.get(word, ())
+    return seen
+
+
+def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[str, int]:
+    """Return for each name the axis along which it runs, as in `row[:, None]`: axis 0."""
+    for _ in range(_MOST_STEPS):
+        if isinstance(expression, ast.Name) and len(values.get(expression.id, ())) == 1:
+            expression = values[expression.id][0]
+    found = {}
+    for node in ast.walk(expression):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            continue
+        if isinstance(node.slice, ast.Tuple):
+            whole = [at for at, one in enumerate(node.slice.elts) if isinstance(one, ast.Slice)]
+            if len(whole) == 1 and len(node.slice.elts) == 2:
+                found[node.value.id] = whole[0]
+    return found
+
+
+def _other_column(
+    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Recognise a column that is compared with another length than that of its rows."""
+    if isinstance(mask, ast.Name) and values.get(mask.id):
+        before = [one for one in values[mask.id] if one.lineno <= line]
+        mask = before[-1] if before else mask
+    limits = {
+        name_of(one.left): name_of(one.comparators[0])
+        for one in ast.walk(mask)
+        if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Lt)
+    }
+    for node in ast.walk(address):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+            continue
+        rows = [one for one in ast.walk(node.left) if isinstance(one, ast.BinOp)]
+        products = [one for one in rows if isinstance(one.op, ast.Mult)]
+        length = name_of(products[0].right) if len(products) == 1 else ""
+        column = name_of(node.right)
+        limit = limits.get(column, "") if column else ""
+        if length and limit and limit != length and not {length, limit} & set(values):
+            return (
+                f"`{column}` is compared with `{limit}` in the mask, but in line {line} it runs "
+                f"over a row of `{length}` elements: which of the two is meant?"
+            )
+    return ""
+
+
+def name_of(expression: ast.expr) -> str:
+    """Return the variable of an expression such as `col[None, :]`, "" if it is more than one."""
+    while isinstance(expression, ast.Subscript):
+        expression = expression.value
+    return expression.id if isinstance(expression, ast.Name) else ""
+
+
+def _inclusive(mask: ast.expr, values: Mapping[str, list[ast.expr]]) -> str:
+    """Return the comparison of a mask with `<=` and a single name, "" if there is none."""
+    for _ in range(_MOST_STEPS):
+        if isinstance(mask, ast.Name) and len(values.get(mask.id, ())) == 1:
+            mask = values[mask.id][0]
+    for node in ast.walk(mask):
+        compares = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.LtE)
+        if compares and isinstance(getattr(node, "comparators", [None])[0], ast.Name):
+            return _shown(ast.unparse(node))
+    return ""
+
+
+def _of_mask(
+    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Recognise a mask whose axes are those of another block, or that leaves an index out."""
+    here, there = _sides(address, values), _sides(mask, values)
+    turned = [name for name in here if there.get(name, here[name]) != here[name]]
+    if turned:
+        name = turned[0]
+        axes = ("rows, [:, None],", "columns, [None, :],")
+        return (
+            f"`{name}` runs along the {axes[here[name]]} of the addresses in line {line}, but "
+            f"along the {axes[there[name]]} of the mask `{_shown(ast.unparse(mask))}`: the mask of "
+            "this block is another one"
+        )
+    if inclusive := _inclusive(mask, values):
+        return (
+            f"`{inclusive}` in the mask lets the length itself through, which is one past the last "
+            "element: `<` instead of `<=`"
+        )
+    if other := _other_column(address, mask, values, line):
+        return other
+    tested = words_of(mask, values)
+    blocks = [
+        node.id
+        for node in ast.walk(address)
+        if isinstance(node, ast.Name) and "arange" in words_of(node, values)
+    ]
+    missing = [
+        name
+        for name in dict.fromkeys(blocks)
+        if name not in tested
+        # A test of what the index is made of is a test of the index.
+        and not any(
+            "arange" in words_of(ast.Name(id=other), values)
+            and other in words_of(ast.Name(id=name), values)
+            for other in tested - {name}
+            if other in values
+        )
+    ]
+    if len(missing) != 1 or len(set(blocks)) < 2:
+        return ""
+    return (
+        f"the mask `{_shown(ast.unparse(mask))}` in line {line} does not test `{missing[0]}`, "
+        "which is part of the address: it must be below the length of its own axis as well"
+    )
+
+
+def _shown(words: str) -> str:
+    return words if len(words) <= _MOST_SHOWN else words[:_MOST_SHOWN] + " …"

@@ -1,0 +1,178 @@
+"""The hint for a wrong answer: what the source shows to be wrong, else what its pattern means."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from grader.assignment.signature import Signature
+from grader.build.artifact import Built
+from grader.checks.common import cpp_code
+from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
+from grader.checks.common.diagnosis import LOOP_HINT
+from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.grid_source import grid_hint, tree_hint
+from grader.checks.common.host_memory import (
+    added_to_hint,
+    address_hint,
+    freed_hint,
+    keeps_nothing,
+    reallocated_hint,
+    unused_output_hint,
+)
+from grader.checks.common.index_source import whole_sum_hint
+from grader.checks.common.kernel_source import jitted_bodies, rebound_name
+from grader.checks.common.launch_source import launch_hint, wrong_size_hint
+from grader.checks.common.triton_grid_source import triton_grid_hint
+from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
+from grader.report.verdict import Verdict
+from grader.text.hints import hints, matching_hint
+from grader.vocabulary import Device, Language
+
+KEPT = "right in a process of its own, wrong after other calls"
+_ADDED = "the result is added to what the output held"
+_NONDETERMINISTIC_HINT = (
+    "a second call with the same inputs gave other results: look for state kept between calls, "
+    "uninitialized memory and data races"
+)
+_LEFT_OUT = re.compile(r"the result is that of `(\w+)` = 0$")
+_MOST_SHOWN = 60  # characters of a line
+_INVALID_DIRECTION = "gave CUDA error 21"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What was seen of a call with a wrong answer; "" for no pattern.
+
+    `returned` is true if the entry returned a value, `nondeterministic` if a second call had
+    another result, and `kernel` is the one that was launched last, None without one.
+    """
+
+    pattern: str
+    output: str
+    returned: bool
+    nondeterministic: bool
+    kernel: str | None
+
+
+def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
+    """Return what a student can do about a wrong answer, "" if nothing is known."""
+    pattern, output = seen.pattern, seen.output
+    if pattern.startswith(NOTHING_WRITTEN) and seen.returned:
+        return f"{built.entry} returned a value: write the result into `{output}` instead"
+    if pattern.startswith(NOTHING_WRITTEN) and built.language.base is Language.TRITON:
+        line = rebound_name(built.text, built.entry, output)
+        if line is not None:
+            words = hints("kernel_source")["rebound"]
+            return words.replace("LINE", str(line)).replace("NAME", output)
+    if seen.nondeterministic and pattern.startswith("every element is"):
+        return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
+    own = ("launched",) if built.launched else ()
+    freed = freed_hint(built.text) if built.language.base is Language.CUDA else ""
+    if words := freed or wrong_size_hint(built.text, built.language.base, signature):
+        return words
+    known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
+    if not known and (words := _launched_wrong(built, signature)):
+        return words
+    if built.language.base is Language.CUDA and (
+        words := _of_host_code(seen, built.text, signature)
+    ):
+        return words
+    if zero := _LEFT_OUT.match(pattern):
+        words = _use_of(zero[1], built)
+        if words:
+            return words
+    if seen.kernel and built.language.base is Language.TRITON and "never written" in pattern:
+        words = triton_grid_hint(built.text, signature, seen.kernel)
+        if words:
+            return words
+    return matching_hint(pattern, *own, "pattern", "symptom") or (
+        _NONDETERMINISTIC_HINT if seen.nondeterministic else ""
+    )
+
+
+def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: Signature) -> str:
+    """Return what the source shows about a call that failed, "" if nothing."""
+    if hint == INPUT_HINT:
+        return launch_hint(built.text, built.language.base, sign)
+    if verdict is Verdict.TIME_LIMIT and hint == LOOP_HINT:
+        return _other_sizes(built, sign)  # a grid of cols × cols blocks may be too large by far
+    on_host = built.device is Device.CPU and built.language.base is Language.CUDA
+    if verdict is not Verdict.RUNTIME_ERROR or not on_host:
+        return ""
+    if _INVALID_DIRECTION in message:
+        return direction_hint(built.text, sign)
+    return freed_hint(built.text) or address_hint(built.text)
+
+
+def kept_hint(built: Built) -> str:
+    """Return what to do about a case that is right only in a process of its own."""
+    if built.language.base is Language.CUDA and keeps_nothing(built.text):
+        return hints("kept")["nothing"]
+    return matching_hint(KEPT, "pattern")
+
+
+def _use_of(name: str, built: Built) -> str:
+    """Return where the kernels use an argument that changes nothing, "" if in many lines."""
+    kernels = cpp_code.kernels(built.text).values()
+    bodies = [(one.line, one.body) for one in kernels]
+    parameters = {name for one in kernels for name in one.parameters}
+    if built.language.base is Language.TRITON:
+        jitted = list(jitted_bodies(built.text))
+        bodies = [(one.body[0].lineno, text) for one, text in jitted]
+        parameters = {given.arg for one, _ in jitted for given in one.args.args}
+    used = [
+        (first + at, line.strip())
+        for first, body in bodies
+        for at, line in enumerate(body.split("\n"))
+        if re.search(rf"(?<![\w.]){re.escape(name)}\b", line)
+    ]
+    if not used and name in parameters:
+        return f"no line of the kernel uses `{name}`, which it gets: it belongs into the formula"
+    if len(used) != 1 or len(used[0][1]) > _MOST_SHOWN:
+        return ""
+    ((line, code),) = used
+    return (
+        f"`{name}` changes nothing where line {line} has it, `{code}`: is that its place in the "
+        "formula of the assignment, in the same bracket?"
+    )
+
+
+def _other_sizes(built: Built, signature: Signature) -> str:
+    """Return which grid is computed from another size than its kernel runs to, "" if none is."""
+    if built.language.base is Language.TRITON:
+        names = [one.name for one, _ in jitted_bodies(built.text)]
+        found = (triton_grid_hint(built.text, signature, name, sizes_only=True) for name in names)
+    else:
+        names = list(cpp_code.kernels(built.text))
+        found = (grid_hint(built.text, signature, name, sizes_only=True) for name in names)
+    return next(filter(None, found), "")
+
+
+def _launched_wrong(built: Built, signature: Signature) -> str:
+    words = launch_hint(built.text, built.language.base, signature)
+    if words or built.language.base is not Language.CUDA:
+        return words
+    return address_hint(built.text)
+
+
+def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
+    """Return which copy, cudaMemset or launch of host code gives this pattern, "" if none does."""
+    pattern, output = seen.pattern, seen.output
+    if words := overwritten_hint(text, output, signature):
+        return words
+    of_sum = not pattern or re.search("elements of the row|off by a factor of its own", pattern)
+    if of_sum and (words := tree_hint(text)):
+        return words
+    if pattern.startswith("output element i is"):
+        return pitch_hint(text, output, signature)
+    if pattern.startswith("every element is 0") or "whole number" in pattern:
+        return whole_sum_hint(text)
+    if pattern.startswith(_ADDED):
+        return added_to_hint(text, output)
+    words = ""
+    if pattern.startswith(NOTHING_WRITTEN):
+        words = reallocated_hint(text, signature) or unused_output_hint(text, output)
+    if not words and seen.kernel is not None and re.search("never written", pattern):
+        words = grid_hint(text, signature, seen.kernel, few="too few" in pattern)
+    return words

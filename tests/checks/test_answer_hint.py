@@ -1,0 +1,146 @@
+"""The hint for a wrong answer, from the source and from the pattern."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.checks.common.diagnosis import LOOP_HINT
+from grader.checks.common.source_evidence import with_source
+from grader.checks.correctness.answer_hint import Seen, answer_hint, failure_hint, kept_hint
+from grader.report.evidence import BuildEvidence, Finding
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device, Language
+
+SILU = read_assignment(REPOSITORY / "assignments" / "silu").signature
+TEXT = """\
+__global__ void k(const float* input, float* output, int n, float epsilon)
+{
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) output[i] = input[i] / (2.0f + epsilon);
+}
+void silu(const float* input, float* output, int n)
+{
+    k<<<n / 256, 256>>>(input, output, n, 1e-5f);
+    // END
+}
+"""
+
+
+def built(text: str, language: Language = Language.CUDA) -> Built:
+    return Built(
+        language=language,
+        device=Device.CPU,
+        path=Path("silu.so"),
+        file="silu.cu",
+        entry="silu",
+        evidence=BuildEvidence(tool="g++", cached=False),
+        text=text,
+    )
+
+
+def seen(pattern: str, *, returned: bool = False) -> Seen:
+    return Seen(
+        pattern=pattern, output="output", returned=returned, nondeterministic=False, kernel="k"
+    )
+
+
+NEVER = "only the last element: never written; `k` ran with 1 block of 256 threads: "
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pattern", "said"),
+    [
+        ("", "", NEVER + "too few for one each", "`n / 256` in line 8 rounds down"),
+        ("n / 256", "n", NEVER + "enough for one each", "look at the index"),
+        # What is passed is wrong whatever the pattern is.
+        (", n, 1e", ", 256, 1e", "every element is 2 times", "line 8 passes `256` for the param"),
+        ("// END", "free(output); output[0] = 1;", "every element is 0", "line 9 frees `output`"),
+        ("", "", "the result is that of `epsilon` = 0", "changes nothing where line 4 has it"),
+        (
+            " + epsilon",
+            "",
+            "the result is that of `epsilon` = 0",
+            "no line of the kernel uses `eps",
+        ),
+        ("epsilon", "eps", "the result is that of `epsilon` = 0", "the argument is left out, or"),
+        (
+            "(input, output, n, 1e-5f)",
+            "(output, input, n, 1)",
+            "`a` and `b` are exchanged",
+            "check",
+        ),
+    ],
+)
+def test_a_hint(old: str, new: str, pattern: str, said: str) -> None:
+    assert said in answer_hint(seen(pattern), built(TEXT.replace(old, new) if old else TEXT), SILU)
+
+
+def test_a_returned_result_comes_first() -> None:
+    found = answer_hint(seen("nothing was ever written", returned=True), built(TEXT), SILU)
+    assert found == "silu returned a value: write the result into `output` instead"
+
+
+def test_a_case_that_is_right_alone_without_a_variable_that_is_kept() -> None:
+    assert "no variable here is kept from call to call" in kept_hint(built(TEXT))
+    assert "a `static`, `__device__` or global" in kept_hint(built("static int calls;\n" + TEXT))
+
+
+def test_a_grid_that_is_too_large_by_far() -> None:
+    text = TEXT.replace("int n)\n{\n    k", "int n, int m)\n{\n    k").replace("n / 256", "m")
+    transpose = read_assignment(REPOSITORY / "assignments" / "transpose").signature
+    text = text.replace("int n, int m", "int rows, int cols").replace("<<<m", "<<<cols")
+    text = text.replace("output, n, 1e", "output, rows, 1e")
+    found = failure_hint("", LOOP_HINT, Verdict.TIME_LIMIT, built(text), transpose)
+    assert found.startswith("line 8 launches `cols` blocks along x, but in `k` `i`")
+    right = built(text.replace("<<<cols", "<<<rows / 256"))
+    assert failure_hint("", LOOP_HINT, Verdict.TIME_LIMIT, right, transpose) == ""
+
+
+def test_a_call_that_failed() -> None:
+    copy = TEXT.replace("// END", "cudaMemcpy(output, input, 4, cudaMemcpyHostToDevice);")
+    verdict, message = Verdict.RUNTIME_ERROR, "calling silu gave CUDA error 21: invalid"
+    assert "line 9: the source `input` is in device memory" in failure_hint(
+        message, "", verdict, built(copy), SILU
+    )
+    assert failure_hint(message, "", Verdict.WRONG_ANSWER, built(copy), SILU) == ""
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["cudaMemcpy(output, p, ", "for (;;)", "(", "k<<<a,b>>>(p,output,n,n);", "float* p = ", "? "],
+)
+@pytest.mark.parametrize("language", list(Language))
+def test_a_hostile_source_is_read_in_time(hostile: str, language: Language) -> None:
+    """Twelve hints, each in a fraction of a second; loops in front of loops are no recursion."""
+    text = hostile * (19_000 // len(hostile))
+    if language is Language.CUDA:
+        text = TEXT.replace("    int i", f"{text}\n    int i")
+    submission, began = built(text[:20_000], language), time.monotonic()
+    for pattern in (NEVER, "nothing was ever written", "every element is 0", "output element i is"):
+        answer_hint(seen(pattern), submission, SILU)
+    for line in range(1, 9):
+        finding = Finding(
+            kind="out_of_bounds", severity="error", message="", hint="", file="silu.cu", line=line,
+            kernel="k", buffer="input", space="global", element=9, elements=9, block=(1, 0, 0),
+            thread=(0, 0, 0), tool="t",
+        )  # fmt: skip
+        with_source(finding, submission, SILU)
+    assert time.monotonic() - began < 6
+
+
+@pytest.mark.parametrize("nested", ["n" + " + n" * 3000, "-" * 2000 + "n", "n" + "[0]" * 3000])
+def test_an_expression_of_triton_that_is_nested_too_deeply_is_not_read(nested: str) -> None:
+    text = (
+        "@triton.jit\ndef k(input, output, n, B: tl.constexpr):\n"
+        "    i = tl.program_id(0) * B\n    tl.store(output + i, 1.0, mask=i < n)\n\n"
+        "def silu(input, output, n):\n    k[(n // 32,)](input, output, SIZE, B=32)\n"
+    )
+    deep = built(text.replace("SIZE", nested), Language.TRITON)
+    assert "rounds down" in answer_hint(seen(NEVER), built(text, Language.TRITON), SILU)
+    assert "rounds down" not in answer_hint(seen(NEVER), deep, SILU)

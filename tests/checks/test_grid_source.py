@@ -1,0 +1,224 @@
+"""Grids that the source shows to be too small, and those that it does not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.checks.common.grid_source import (
+    grid_hint,
+    refused_block_hint,
+    refused_grid_hint,
+    tree_hint,
+)
+from grader.checks.common.triton_grid_source import triton_grid_hint
+
+TRANSPOSE = read_assignment(REPOSITORY / "assignments" / "transpose").signature
+CPP = """\
+__global__ void turn(const float* input, float* output, int height, int width)
+{
+    int col = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (row >= height || col >= width) return;
+    output[col * height + row] = input[row * width + col];
+}
+extern "C" void transpose(const float* input, float* output, int rows, int cols)
+{
+    const int TILE = 16;
+    dim3 block(TILE, TILE);
+    int half = rows / 2;
+    LAUNCH
+}
+"""
+CALL = "block>>>(input, output, rows, cols);"
+
+
+@pytest.mark.parametrize(
+    ("launch", "said"),
+    [
+        (f"turn<<<dim3((cols + 15) / 16, (rows + 15) / 16), {CALL}", ""),
+        (f"dim3 g(cols / TILE + 1, rows / TILE + 1);\nturn<<<g, {CALL}", ""),
+        (
+            f"turn<<<dim3((rows + 15) / 16, (cols + 15) / 16), {CALL}",
+            "line 12 launches `(rows + 15) / 16` blocks along x and `(cols + 15) / 16` along y, "
+            "but `turn` runs along x to `cols` and along y to `rows`: the two axes",
+        ),
+        (
+            f"dim3 g((cols + 15) / 16, (cols + 15) / 16);\nturn<<<g, {CALL}",
+            "line 13 launches `(cols + 15) / 16` blocks along y, but in `turn` `row`, which comes "
+            "from blockIdx.y, runs to `rows`: compute their number from `rows`",
+        ),
+        (
+            f"dim3 g(cols / TILE, rows / TILE);\nturn<<<g, {CALL}",
+            "`cols / TILE` in line 13 rounds down, so that the last, incomplete block is missing: "
+            "write (cols + TILE - 1) / TILE",
+        ),
+        (
+            f"dim3 g(ceil(cols / 16), ceil(rows / 16.0));\nturn<<<g, {CALL}",
+            "`ceil(cols / 16)` in line 13 divides whole numbers, which rounds down before ceil",
+        ),
+        (f"dim3 g(ceil(cols / 16.0), ceil(float(rows) / 16));\nturn<<<g, {CALL}", ""),
+        (
+            f"dim3 g((cols + 31) / 32, (rows + 31) / 32);\nturn<<<g, {CALL}",
+            "`(cols + 31) / 32` in line 13 counts 32 elements for each block along x, but a block "
+            "has 16 threads there: divide by 16, unless",
+        ),
+        (
+            f"turn<<<dim3((cols + 15) / 16, 1), {CALL}",
+            "line 12 launches `1` block along y, but in `turn` `row`, which comes from blockIdx.y",
+        ),
+        (
+            f"turn<<<1, {CALL}\nturn<<<1, block>>>(input, output, half, cols);",
+            "`half` in line 13 is `rows / 2`, which rounds down: if rows is no multiple of 2",
+        ),
+        (f"other<<<1, {CALL}", ""),
+    ],
+)
+def test_a_grid(launch: str, said: str) -> None:
+    found = grid_hint(CPP.replace("LAUNCH", launch), TRANSPOSE, "turn")
+    assert said in found if said else found == ""
+
+
+def test_a_kernel_that_loops_over_the_grid_has_no_wrong_size() -> None:
+    loops = CPP.replace("return;", "row += gridDim.y + gridDim.x;")
+    assert not grid_hint(loops.replace("LAUNCH", f"turn<<<cols, {CALL}"), TRANSPOSE, "turn")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (
+            "threadIdx.x * blockDim.x + blockIdx.x",
+            "`col` multiplies threadIdx.x by `blockDim.x`, and",
+        ),
+        ("blockIdx.x + threadIdx.x * 16", "blockIdx.x * 16 + threadIdx.x"),
+        ("threadIdx.x * gridDim.x + blockIdx.x", ""),  # threads of all blocks in turn
+        ("blockIdx.x * 64 + threadIdx.x * 4", ""),
+    ],
+)
+def test_an_index_with_its_numbers_exchanged(value: str, said: str) -> None:
+    text = CPP.replace("LAUNCH", f"turn<<<dim3((cols + 15) / 16, (rows + 15) / 16), {CALL}")
+    text = text.replace("blockIdx.x * blockDim.x + threadIdx.x", value)
+    found = grid_hint(text, TRANSPOSE, "turn")
+    assert said in found if said else found == ""
+
+
+def test_blocks_that_begin_at_no_multiple_of_their_threads() -> None:
+    text = CPP.replace("LAUNCH", f"turn<<<dim3((cols + 15) / 16, (rows + 15) / 16), {CALL}")
+    text = text.replace("blockIdx.x * blockDim.x", "blockIdx.x * 15")
+    assert grid_hint(text, TRANSPOSE, "turn") == (
+        "blocks begin `15` elements apart in line 3, but line 12 gives each 16 threads along x"
+    )
+    assert grid_hint(text.replace("* 15", "* 32"), TRANSPOSE, "turn") == ""  # two each
+
+
+@pytest.mark.parametrize(
+    ("threads", "said"),
+    [
+        ("rows", "line 7 launches `rows` threads; take a power of two"),
+        ("96", "line 7 launches `96` threads"),
+        ("256", ""),
+        ("1 << bits", ""),
+    ],
+)
+def test_a_tree_of_threads(threads: str, said: str) -> None:
+    found = tree_hint(
+        "__global__ void sum(float* x)\n{\n"
+        "    for (int half = blockDim.x / 2; half > 0; half /= 2) x[0] += x[half];\n}\n"
+        f"void f(float* x, int rows)\n{{\n    sum<<<1, {threads}>>>(x);\n}}\n"
+    )
+    assert said in found if said else found == ""
+
+
+TRITON = """\
+@triton.jit
+def turn(input, output, height, width, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    col = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    mask = (row[:, None] < height) & (col[None, :] < width)
+
+
+@triton.jit
+def scale(x, cols, TILE: tl.constexpr):
+    start = tl.program_id(0) * cols
+    tl.store(x + start + tl.arange(0, TILE), 1.0)
+
+
+def transpose(input, output, rows, cols):
+    TILE = 32
+    grid = (GRID)
+    KERNEL
+"""
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ("triton.cdiv(rows, TILE), triton.cdiv(cols, TILE)", ""),
+        (
+            "triton.cdiv(cols, 32), triton.cdiv(rows, 32)",
+            "line 17 launches `triton.cdiv(cols, 32)` programs along axis 0 and "
+            "`triton.cdiv(rows, 32)` along axis 1, but `turn` runs to `rows` along axis 0: the two",
+        ),
+        ("triton.cdiv(rows, 32), triton.cdiv(rows, 32)", "runs to `cols` along it: compute their"),
+        (
+            "rows // TILE, triton.cdiv(cols, TILE)",
+            "`rows // TILE` in line 16 rounds down, so that the last, incomplete program is "
+            "missing: triton.cdiv(rows, TILE)",
+        ),
+        ("int(rows / TILE), triton.cdiv(cols, TILE)", "`int(rows / TILE)` in line 16 rounds down"),
+        (
+            "triton.cdiv(rows, 64), triton.cdiv(cols, 32)",
+            "`triton.cdiv(rows, 64)` in line 16 counts 64 elements for each program, but the "
+            "launch gives it 32",
+        ),
+    ],
+)
+def test_a_grid_of_triton(grid: str, said: str) -> None:
+    call = "turn[grid](input, output, rows, cols, TILE=TILE)"
+    text = TRITON.replace("GRID", grid).replace("KERNEL", call)
+    found = triton_grid_hint(text, TRANSPOSE, "turn")
+    assert said in found if said else found == ""
+
+
+def test_a_program_for_each_row() -> None:
+    call = "scale[(triton.cdiv(rows, 8),)](output, cols, TILE=TILE)"
+    found = triton_grid_hint(TRITON.replace("KERNEL", call), TRANSPOSE, "scale")
+    assert found.startswith("each program does one row (program_id * `cols`), but `triton.cdiv(ro")
+    right = call.replace("triton.cdiv(rows, 8)", "rows")
+    assert triton_grid_hint(TRITON.replace("KERNEL", right), TRANSPOSE, "scale") == ""
+
+
+def test_a_launch_that_was_refused() -> None:
+    rest = CPP.replace("LAUNCH", f"turn<<<rows % 16, {CALL}")
+    assert "`rows % 16` in line 12 is the rest of a division" in refused_grid_hint(rest, 12)
+    assert refused_grid_hint(rest, 11) == refused_grid_hint(rest, None) == ""
+    assert refused_block_hint(rest, 12) == ""
+    swapped = CPP.replace("LAUNCH", "turn<<<256, (rows + 255) / 256>>>(input, output, rows, cols);")
+    found = refused_block_hint(swapped, 12)
+    assert found.startswith("line 12 asks for `(rows + 255) / 256` threads in each block, which")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "turn<<<",
+        "dim3 a(",
+        "a = a / 2;",
+        "ceil(",
+        "int a = b * ",
+        "turn<<<a,a>>>(a);",
+        "a = (",
+        "__global__ void k(",
+        "for (",
+        "{",
+    ],
+)
+def test_a_hostile_source_is_read_in_time(hostile: str) -> None:
+    text = CPP.replace("LAUNCH", hostile * (19_000 // len(hostile)))
+    began = time.monotonic()
+    grid_hint(text, TRANSPOSE, "turn")
+    refused_block_hint(text, 12)
+    assert time.monotonic() - began < 2
