@@ -158,7 +158,7 @@ def test_what_a_students_pages_name_is_in_the_archive(
     unpacked = unpack(archives[target], tmp_path)
     folder = unpacked / "gpu-assignments" if target == "student" else unpacked
     pages = [page for page in folder.rglob("*.md") if "grader" not in page.parts]
-    assert {page.name for page in pages} == {"README.md", "students.md"}
+    assert {page.name for page in pages} == {"README.md", "students.md", "languages.md"}
     assert (folder / ".vscode" / "tasks.json").is_file()
     assert "(docs/students.md)" in (folder / "README.md").read_text(encoding="utf-8")
     for page in pages:

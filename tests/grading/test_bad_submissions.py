@@ -101,7 +101,12 @@ CUDA = [
     ("zeros.cu", "wrong_answer", "every element is 0 (n=33)", ""),
     ("copies_the_input.cu", "wrong_answer", "the wrong elements equal the input `input`", ""),
     ("off_by_one.cu", "wrong_answer", "one element too far forward (off by one)", ""),
-    ("first_block_only.cu", "wrong_answer", "only the last 744 elements: never written", "cover"),
+    (
+        "first_block_only.cu",
+        "wrong_answer",
+        "only the last 744 elements: never written",
+        "compute their number from `n`",
+    ),
     ("every_second_block.cu", "wrong_answer", "every second block of 256 elements", "cover"),
     ("writes_nothing.cu", "wrong_answer", "nothing was ever written", "stores nothing here"),
     ("doubles.cu", "wrong_answer", "every element is 2 times the expected value", ""),
@@ -110,7 +115,7 @@ CUDA = [
         "launches_no_blocks.cu",
         "runtime_error",
         "is launched with grid.x = 0; the least is 1",
-        "round the number",
+        "rounds down",
     ),
     (
         "hides_a_failed_launch.cu",

@@ -26,7 +26,7 @@ PACKAGE = Path(grader.__file__).resolve().parent
 _FILES = Path(__file__).with_name("files")
 # Files of the repository that the installation of the package needs.
 _INSTALLATION = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
-STUDENTS_PAGES = ("docs/students.md", "docs/colab.ipynb")
+STUDENTS_PAGES = ("docs/students.md", "docs/languages.md", "docs/colab.ipynb")
 # An image is made from these files at the root of an archive. Not from pyproject.toml: the
 # Python of an image may be too old to read TOML (Ubuntu 22.04's is).
 REQUIREMENTS, CONSTRAINTS = "requirements.txt", "constraints.txt"
