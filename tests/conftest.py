@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
 import shutil
 import signal
@@ -82,6 +83,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath)))
             )
     items.sort(key=is_flood)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector thousands of tests, and torch, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def compiled_runtimes() -> list[Path]:

@@ -195,6 +195,7 @@ def test_a_kernel_that_cannot_be_launched_has_no_right_case(tmp_path: Path) -> N
     assert "2,048 threads" in kernel.checks[0].message
 
 
+@pytest.mark.slow
 def test_what_the_course_has_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     odd = "    x = x.to(tl.float8e4nv).to(tl.float32)\n    x = tl.load(input + offsets, mask, 0.0)"
     report = graded(tmp_path, odd)

@@ -199,6 +199,7 @@ def test_each_bound_by_itself(
     assert "more broken" not in broken.message
 
 
+@pytest.mark.slow
 def test_the_same_numbers_twice(graded: Callable[..., KernelResult]) -> None:
     first = evidence(counters(graded("bank_conflicts.cu")))
     assert evidence(counters(graded("bank_conflicts.cu"))) == first

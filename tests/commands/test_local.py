@@ -276,6 +276,7 @@ def test_first_ends_at_the_first_failure(tmp_path: Path) -> None:
     assert {check["verdict"] for check in kernels["v2_tiled"]["checks"]} == {"not_measured"}
 
 
+@pytest.mark.slow
 def test_in_a_pipe_an_error_begins_its_line_with_the_path_as_typed(tmp_path: Path) -> None:
     folder = tmp_path / "home work"
     folder.mkdir()

@@ -80,6 +80,7 @@ def test_a_worker_that_compiles_ahead_begins_at_the_turn_of_its_first_case(tmp_p
     assert found == [[64, 256, 32, 64]]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="here a tuner could measure")
 def test_in_timing_tuners_are_left_alone(tmp_path: Path) -> None:
     # Triton's own tuner looks for a GPU.

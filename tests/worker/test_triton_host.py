@@ -228,6 +228,7 @@ def grade(bench: Bench, text: str) -> Graded:
     return bench.grade_file(source)
 
 
+@pytest.mark.slow
 def test_queries_of_tutorials_are_answered(bench: Bench) -> None:
     graded = grade(bench, ASKS)
     assert graded.verdict == "accepted", graded.printed

@@ -15,18 +15,10 @@ QUICK = {
     "arguments_of_all_sorts",
     "autotuned",
     "filled_with_its_poison",
-    "flag_between_programs",
-    "grid_from_what_was_compiled",
-    "heuristics",
     "in_place_on_output",
     "kernels_anywhere",
-    "made_with_variables",
-    "one_not_specialized",
     "pointers_in_a_tensor",
-    "reset_by_the_tuner",
     "scratch_written_by_torch",
-    "two_kernel_reduction",
-    "views",
 }
 FAULTS = files("faults")
 QUICK_FAULTS = {"beyond_the_view", "scratch_never_written", "store_to_input", "pointer_in_a_tensor"}
