@@ -190,8 +190,10 @@ def never_allocated_hint(text: str, kernel: str) -> str:
             word = re.escape(given or "?")
             declared = re.search(rf"\*\s*{word}\s*(?:=\s*(?:nullptr|NULL|0)\s*)?;", host)
             set_ = re.search(rf"&\s*{word}\b|\b{word}\s*=(?!=)(?!\s*(?:nullptr|NULL|0)\s*;)", host)
-            made = rf"&\s*{word}\b[\s\S]*?\n[^\n]*\b{word}\s*=\s*(?:nullptr|NULL|0)\s*;"
-            if (lost := re.search(made, host)) is not None:
+            # From the first only: a search from each would take seconds in a hostile source.
+            made = re.search(rf"&\s*{word}\b[^\n]*\n", host)
+            cleared = re.compile(rf"\b{word}\s*=\s*(?:nullptr|NULL|0)\s*;")
+            if made and (lost := cleared.search(host, made.end())) is not None:
                 line = host.count("\n", 0, lost.end()) + 1
                 return (
                     f"line {line} sets the pointer `{given}` itself to 0, not what it points to: "
