@@ -17,6 +17,7 @@ from grader.text.hints import hints
 
 _MOST_SHOWN = 60  # characters of a condition
 _FREE = re.compile(r"\b(?:free|cudaFree|cudaFreeHost)\s*\(\s*(\w+)\s*\)|\bdelete\s*\[\]\s*(\w+)")
+_VARIABLE = re.compile(r"(?!const\b|constexpr\b|using\b|typedef\b|#)[^()#]*[;=]")
 _POINTER_ADDRESS = re.compile(
     r"\b(cudaMem(?:cpy|set)\w*)\s*\((?:[^;,]{0,300},)?[^;,&]{0,300}&\s*(\w+)\s*,"
 )
@@ -217,11 +218,10 @@ def keeps_nothing(text: str) -> bool:
         depth += (character == "{") - (character == "}")
         if depth == 0:
             outside.append(character)
-    code = "".join(outside)
-    variables = re.findall(
-        r"^[ \t]*(?!const\b|constexpr\b|using\b|typedef\b|#)[^\n()#]*[;=]", code, re.M
-    )
-    return not any(re.search(r"\w+[\s*&]+\w+", one) for one in variables)
+    # No pattern here begins at every blank or letter: a hostile line has thousands.
+    lines = map(str.strip, "".join(outside).split("\n"))
+    variables = filter(_VARIABLE.match, lines)
+    return not any(re.search(r"\b\w+[\s*&]+\w", one) for one in variables)
 
 
 def loop_around(text: str, line: int) -> Loop | None:
