@@ -220,7 +220,7 @@ def test_the_shell_completes_assignments() -> None:
         "release student",
     ):
         assert offered(f"grade {command} ") == names, command
-    assert offered("grade local s") == ["silu"]
+    assert offered("grade local si") == ["silu"]
     assert "silu" not in offered("grade local silu ")
 
 
