@@ -30,6 +30,7 @@ from grader.checks.common.diagnosis import Diagnosis
 from grader.gpu.nvml import Gpu
 from grader.judge.time_budget import TimeBudget
 from grader.report.evidence import (
+    BuildEvidence,
     CorrectnessEvidence,
     CountersEvidence,
     Evidence,
@@ -260,7 +261,9 @@ class LanguageSupport(ABC):
 
     def build_checked(self, assignment: Assignment, source: SourceFile) -> Checked | Rejected:
         """Build a file for the CPU with every memory access checked."""
-        raise NotImplementedError(f"{self.language.phrase} has no checked build")
+        missing = self._unable("builds with checked accesses")
+        evidence = BuildEvidence(tool="none", cached=False)
+        return Rejected(verdict=missing.verdict, message=missing.message, evidence=evidence)
 
     def zeros(self, signature: Signature) -> str | None:
         """Return a file that writes zeros into every output, None if there is no such file."""

@@ -74,9 +74,9 @@ public:
         return product;
     }
     int64_t stride(int64_t axis) const {
-        const int64_t at = axis < 0 ? axis + extents_ : axis;
-        int64_t product = size(axis) * 0 + 1;
-        for (int64_t next = at + 1; next < extents_; ++next) product *= sizes_[next];
+        size(axis);  // there is such a dimension
+        int64_t product = 1;
+        for (int64_t next = (axis < 0 ? axis + extents_ : axis) + 1; next < extents_; ++next) product *= sizes_[next];
         return product;
     }
     int64_t element_size() const { return bytes_; }
