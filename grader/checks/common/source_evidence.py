@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from grader.assignment.signature import Signature
@@ -48,6 +49,13 @@ def _words(key: str) -> str:
 _PROVEN_HINT = re.compile("|".join(map(_words, _PROVEN)))
 _WITHOUT_NAMES = "compute-sanitizer"  # a tool that knows addresses, and no arrays
 _LAUNCHED_WRONG = frozenset({"out_of_bounds", "uninitialized", "race"})
+
+
+def with_sources(
+    findings: Iterable[Finding], built: Built, signature: Signature
+) -> tuple[Finding, ...]:
+    """Return the findings, each `with_source`."""
+    return tuple(with_source(found, built, signature) for found in findings)
 
 
 def with_source(found: Finding, built: Built, signature: Signature) -> Finding:

@@ -24,7 +24,7 @@ from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.emulation_findings import read_run
 from grader.checks.common.findings import hint
 from grader.checks.common.second_try import second_try
-from grader.checks.common.source_evidence import with_source
+from grader.checks.common.source_evidence import with_sources
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory.hidden_cases import without_sizes
 from grader.checks.memory.verdict import ToolResult, combine
@@ -125,7 +125,7 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         by_name = {case.name: case for case in visible}
         writers = small_writers(outcome.records, setup, by_name)
         findings = tuple(_with_row_length(one, setup, visible) for one in findings)
-        findings = _with_source(findings, setup)
+        findings = with_sources(findings, setup.built, setup.assignment.signature)
     except ValueError:
         result = replace(result, tampered=_TAMPERED)
     else:
@@ -137,11 +137,6 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         result = replace(result, findings=findings, problem=problem, unproven=unproven)
         result = replace(result, writers=writers)
     return replace(result, wall_s=time.monotonic() - started_s)
-
-
-def _with_source(findings: Sequence[Finding], setup: RunSetup) -> tuple[Finding, ...]:
-    signature = setup.assignment.signature
-    return tuple(with_source(found, setup.built, signature) for found in findings)
 
 
 def _with_row_length(found: Finding, setup: RunSetup, cases: Sequence[Case]) -> Finding:
@@ -234,7 +229,7 @@ def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]
         findings, accesses = executor_findings.read_run(
             [_with_row_step(record, setup, sizes) for record in records], setup.built.file
         )
-        findings = _with_source(findings, setup)
+        findings = with_sources(findings, setup.built, setup.assignment.signature)
     except ValueError:
         result = replace(result, tampered=_TAMPERED)
     else:

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
-from grader.checks.common.source_evidence import with_source
+from grader.checks.common.source_evidence import with_sources
 from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
@@ -141,6 +141,5 @@ def run_sanitizer(
 
 def with_source_hints(result: ToolResult, setup: RunSetup) -> ToolResult:
     """Return the result with what the source shows about each finding as its hint."""
-    signature = setup.assignment.signature
-    findings = (with_source(found, setup.built, signature) for found in result.findings)
-    return replace(result, findings=tuple(findings))
+    found = with_sources(result.findings, setup.built, setup.assignment.signature)
+    return replace(result, findings=found)
