@@ -51,6 +51,11 @@ def nvcc_object_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
     return _compiler(nvcc, "nvcc-object", (*_flags(architecture), "-c"))
 
 
+def nvcc_code_compiler(nvcc: Tool, architecture: tuple[int, int], form: str) -> Compiler:
+    """Return the compiler of a file's code for GPUs of `architecture`; `form` is ptx or cubin."""
+    return _compiler(nvcc, f"nvcc-{form}", (*_flags(architecture), f"-{form}"))
+
+
 def nvcc_program_compiler(
     nvcc: Tool,
     architecture: tuple[int, int],

@@ -157,10 +157,7 @@ def _outputs_right(folder: Path, setup: RunSetup, cases: Sequence[Prepared]) -> 
         for signature in [setup.assignment.signature_of(case)]
         for array in signature.outputs
     )
-    try:
-        data = scratch_dir.read(folder / _OUTPUTS, max(1, expected_bytes))
-    except OSError:
-        data = b""
+    data = scratch_dir.read_if_there(folder / _OUTPUTS, max(1, expected_bytes))
     if len(data) != expected_bytes:
         return False
     whole, at = torch.frombuffer(bytearray(data or b"\0"), dtype=torch.uint8), 0

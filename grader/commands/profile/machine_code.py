@@ -20,7 +20,14 @@ from typing import Any
 from grader.assignment.model import Assignment
 from grader.build.compile_gate import gpu_code
 from grader.build.cubins import CubinError, cubins
-from grader.commands.profile.resources import as_built, demangled, triton_launches, write_sources
+from grader.build.nvcc import nvcc_code_compiler
+from grader.commands.profile.resources import (
+    architecture_of,
+    as_built,
+    demangled,
+    triton_launches,
+    write_sources,
+)
 from grader.errors import GraderError
 from grader.gpu.target import course_target
 from grader.grading.context import FileContext
@@ -32,6 +39,7 @@ from grader.system.toolchain import Tool
 
 _MOST_BYTES = 32 << 20  # of one file of code
 _DISASSEMBLE_S = 60.0
+_MADE = "kernel.code"
 _NO_SUCH = (
     "nvdisasm is needed for SASS: it is in the CUDA toolkit and in Triton's package, and neither "
     "is installed"
@@ -65,7 +73,7 @@ def machine_code(file: FileContext, code: Code) -> tuple[str, str]:
         if file.file.language.imported:
             texts, gpu = _triton(file, code), course_target().name
         else:
-            architecture = _architecture(file)
+            architecture = architecture_of(file)
             gpu = "sm_{}{}".format(*architecture)
             texts = [_cuda(file.assignment, source, _nvcc(), architecture, code)]
     except GraderError as error:
@@ -134,10 +142,6 @@ def _plain(name: str) -> str:
     return demangled([name]).get(name, name)
 
 
-def _architecture(file: FileContext) -> tuple[int, int]:
-    return file.gpu.compute_capability if file.gpu else course_target().version
-
-
 def _nvcc() -> Tool:
     nvcc = toolchain.find_nvcc()
     if nvcc is None:
@@ -153,19 +157,17 @@ def _cuda(
     code: Code,
 ) -> str:
     """Compile a CUDA C++ file with line information; return its PTX, or its SASS."""
-    made = "kernel.ptx" if code is Code.PTX else "kernel.cubin"
+    compiler = nvcc_code_compiler(nvcc, architecture, "ptx" if code is Code.PTX else "cubin")
     with scratch_folder("grade-code-") as folder:
         first = write_sources(folder, assignment, source)
-        kind = "-ptx" if code is Code.PTX else "-cubin"
-        flags = ("-std=c++17", "-O3", "-lineinfo", "-arch=sm_{}{}".format(*architecture), kind)
         ended = spawn.run(
-            [str(nvcc.path), *flags, "-I.", "-o", made, str(first)],
+            compiler.command(first, Path(), Path(_MADE)),
             cwd=folder,
-            environment=spawn.clean_environment(folder),
+            environment=spawn.clean_environment(folder) | compiler.environment,
             wall_s=assignment.limits.build_s,
         )
-        content = _read(folder / made)
-        if content is None:
+        content = scratch_dir.read_if_there(folder / _MADE, _MOST_BYTES)
+        if not content:
             last = (ended.output.strip().splitlines() or ["it printed nothing"])[-1][:200]
             raise GraderError(f"nvcc made no {code.value}: {last}")
         return content.decode("utf-8", "replace") if code is Code.PTX else _disassembled(content)
@@ -207,7 +209,7 @@ def _disassembled(machine_code: bytes) -> str:
             environment=spawn.clean_environment(folder),
             wall_s=_DISASSEMBLE_S,
         )
-        text = _read(folder / "kernel.sass")
+        text = scratch_dir.read_if_there(folder / "kernel.sass", _MOST_BYTES)
     if not text:
         raise GraderError("nvdisasm cannot read the machine code: it may be older than nvcc")
     return text.decode("utf-8", "replace")
@@ -223,10 +225,3 @@ def _nvdisasm() -> Path:
         if program.is_file():
             return program
     raise GraderError(_NO_SUCH)
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return scratch_dir.read(path, _MOST_BYTES)
-    except OSError:
-        return None

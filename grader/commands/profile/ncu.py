@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import itertools
 from dataclasses import replace
-from pathlib import Path
 
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.tool_run import Prepared, run_under_tool
@@ -63,16 +62,10 @@ def _run(
     with Session(setup.built, limits, setup.server, tool_command=tool_command) as session:
         outcome = run_under_tool(setup, session, [case], limits)
         session.finish(_FINISH_S)
-        stored = _read(session.folder / f"{_REPORT}.ncu-rep", _REPORT_BYTES)
-        log = _read(session.folder / _LOG, _LOG_BYTES).decode("utf-8", "replace")
+        read = scratch_dir.read_if_there
+        stored = read(session.folder / f"{_REPORT}.ncu-rep", _REPORT_BYTES)
+        log = read(session.folder / _LOG, _LOG_BYTES).decode("utf-8", "replace")
     return stored, log, outcome.failure.message if outcome.failure else ""
-
-
-def _read(path: Path, most_bytes: int) -> bytes:
-    try:
-        return scratch_dir.read(path, most_bytes)
-    except OSError:
-        return b""
 
 
 def _reason(log: str, failure: str) -> str:

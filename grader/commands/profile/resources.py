@@ -20,6 +20,7 @@ from grader.build.nvcc import nvcc_compiler
 from grader.build.ptxas import Resources, parse
 from grader.build.trampoline import trampoline
 from grader.checks.check import CheckContext
+from grader.gpu.target import course_target
 from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
@@ -44,6 +45,11 @@ def resources(
     kernels = parse(ended.output)
     names = demangled([used.kernel for used in kernels])
     return tuple(replace(used, kernel=names.get(used.kernel, used.kernel)) for used in kernels)
+
+
+def architecture_of(file: CheckContext) -> tuple[int, int]:
+    """Return the compute capability of this machine's GPU, else of the course's."""
+    return file.gpu.compute_capability if file.gpu else course_target().version
 
 
 def as_built(built: Built) -> SourceFile:

@@ -26,7 +26,7 @@ from grader.build.ptxas import Resources
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_bytes, write_text
 from grader.commands.profile.machine_code import Code, machine_code
-from grader.commands.profile.resources import as_built, resources, triton_resources
+from grader.commands.profile.resources import architecture_of, as_built, resources, triton_resources
 from grader.commands.profile.roofline import bars, drawing
 from grader.commands.profile.trace import TIMES, trace
 from grader.errors import ExitCode, UsageError
@@ -205,8 +205,7 @@ class _Profile:
                 "registers and shared memory: nvcc is needed but not installed (`grade doctor`)"
             )
             return
-        gpu = self.file.gpu
-        architecture = gpu.compute_capability if gpu else course_target().version
+        architecture = architecture_of(self.file)
         name = "sm_{}{}".format(*architecture)
         kernels = resources(self.file.assignment, as_built(self.file.built), nvcc, architecture)
         if not kernels:
