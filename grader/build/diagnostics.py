@@ -145,7 +145,7 @@ _EDG = re.compile(
 )
 _INFORMATION = re.compile(r"(?:ptxas|nvlink) info\b")  # resources, with `-Xptxas=-v`
 _TOOL = re.compile(
-    r"^(?P<file>ptxas|nvlink|collect2|ld|/\S*/ld|nvcc|cc1plus|g\+\+)(?:\s+|:\s*)"
+    r"^(?P<file>ptxas|nvlink|collect2|(?:/\S*/)?ld(?:\.\w+)?|nvcc|cc1plus|g\+\+)(?:\s+|:\s*)"
     r"(?P<kind>fatal|error|warning)?\s*:?\s*(?P<text>.*)$"
 )
 

@@ -181,6 +181,7 @@ def compile_command(
     include_dirs: Sequence[Path] = (),
     executable: bool = False,
     contract: bool = False,
+    linker: Sequence[str] = (),
 ) -> list[str]:
     """Return the command that builds `source` with the runtime into `output`.
 
@@ -188,6 +189,8 @@ def compile_command(
     files are found through `include_dirs`. The product is a shared object, or with
     `executable` a program with the source's `main`. `DUMP` is written beside it. With
     `contract`, a * b + c is rounded once, where g++ finds it: nvcc does so by default.
+    `linker` is the flag of another linker for shared objects: of programs, the linker's
+    messages are read (`build.student_main`).
     """
     return [
         *_student_flags(compiler, mode, include_dirs),
@@ -197,7 +200,7 @@ def compile_command(
         "-x",
         "none",
         str(runtime),
-        *(() if executable else ("-shared", *_quick_linker(compiler))),
+        *(() if executable else ("-shared", *linker)),
         *_link_flags(output),
     ]
 
@@ -261,20 +264,6 @@ def _fills_locals(compiler: str) -> bool:
         return False
     major = done.stdout.partition(".")[0].strip()
     return major.isdecimal() and int(major) >= 12
-
-
-@functools.cache
-def _quick_linker(compiler: str) -> tuple[str, ...]:
-    """Return the flags of gold if it is there: ld.bfd takes three times as long to read libstdc++.
-
-    For shared objects only: of programs, messages of the linker are read (`build.student_main`).
-    """
-    flag = "-fuse-ld=gold"
-    try:
-        done = subprocess.run([compiler, flag, "-Wl,--version"], capture_output=True)
-    except OSError:
-        return ()
-    return (flag,) if done.returncode == 0 else ()
 
 
 def _student_flags(
