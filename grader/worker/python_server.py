@@ -17,6 +17,7 @@ context does not survive a fork.
 import contextlib
 import ctypes
 import errno
+import gc
 import importlib
 import json
 import os
@@ -55,6 +56,9 @@ def prepare(device: str) -> dict[str, str]:
     for name in ("triton.compiler.code_generator", "triton.experimental.gluon.nvidia"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    # A collection in a worker would touch, and so copy, the memory of all that is here.
+    gc.collect()
+    gc.freeze()
     return versions
 
 
