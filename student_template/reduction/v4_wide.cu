@@ -9,7 +9,7 @@
 
 constexpr int BLOCK = 256;  // threads per block
 constexpr int WARPS = BLOCK / 32;
-constexpr int MOST_BLOCKS = 128;  // about one for each multiprocessor; more only add atomics
+constexpr int MOST_BLOCKS = 1024;  // some eight for each multiprocessor; more only add atomics
 static_assert(BLOCK % 32 == 0 && WARPS <= 32, "whole warps, whose sums one warp adds");
 
 // The sum of the 32 numbers of a warp, in lane 0.
