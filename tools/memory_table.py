@@ -13,8 +13,10 @@ changed; a new one is "not captured yet". The reasons come from the samples.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,10 +33,10 @@ from grader.commands.verify.judgement import judge_sample
 from grader.commands.verify.samples import Planted, Sample, find_samples
 from grader.commands.verify.tasks import submission_of
 from grader.gpu import nvml
-from grader.grading.pipeline import grade
 from grader.grading.plan import Options
-from grader.grading.progress import Progress
+from grader.pool.state import WorkerState
 from grader.report.evidence import MemoryEvidence
+from grader.report.model import Report
 from grader.system import toolchain
 from grader.vocabulary import CheckName, Device, Language
 
@@ -56,7 +58,7 @@ def fault_of(sample: Sample) -> Planted | None:
     return expected.planted if expected else None
 
 
-def found_in(sample: Sample, device: Device) -> dict[str, Any]:
+def found_in(sample: Sample, device: Device, state: WorkerState) -> dict[str, Any]:
     """Grade one sample and return the memory check's result."""
     assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
     options = Options(
@@ -64,7 +66,12 @@ def found_in(sample: Sample, device: Device) -> dict[str, Any]:
         languages=frozenset({Language(sample.language)}),
         checks=frozenset({CheckName.MEMORY}),
     )
-    report = grade(assignment, submission_of(sample, assignment), options, Progress())
+    report = state.grade(assignment, submission_of(sample, assignment), options)
+    return row_of(sample, report, device)
+
+
+def row_of(sample: Sample, report: Report, device: Device) -> dict[str, Any]:
+    """Return what the memory check found, and whether the sample's first line says so."""
     (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
     findings = check.evidence.findings if isinstance(check.evidence, MemoryEvidence) else ()
     expected, fault = sample.expectation(), fault_of(sample)
@@ -103,8 +110,15 @@ def run(device: str, output: Path, jobs: int, only: tuple[str, ...]) -> None:
     }
     wanted = [sample for sample in planted() if any(part in key_of(sample) for part in only)]
     rows: list[dict[str, Any]] = []
-    with ThreadPoolExecutor(jobs) as pool:
-        for row in pool.map(lambda sample: found_in(sample, Device(device)), wanted):
+    own = threading.local()
+    with contextlib.ExitStack() as stack:
+
+        def begin() -> None:
+            # With a Python server, which imports torch once.
+            own.state = stack.enter_context(contextlib.closing(WorkerState()))
+
+        pool = stack.enter_context(ThreadPoolExecutor(jobs, initializer=begin))
+        for row in pool.map(lambda sample: found_in(sample, Device(device), own.state), wanted):
             result = f"{row['verdict']:14} {row['tool'] or '-':22} {row['line'] or '':4}"
             click.echo(f"{row['sample']:60} {result} {'' if row['agrees'] else 'DIFFERS'}")
             rows.append(row)
