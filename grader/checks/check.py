@@ -241,15 +241,13 @@ class LanguageSupport(ABC):
 
     `tool_on_cpu` is the name of the tool that watches without a GPU. With `checked_ahead` the build
     with checked accesses starts together with the other builds, and on a GPU so do workers under
-    compute-sanitizer, where a check will ask for them. With `sees_hangs` the memory check says why
-    a call never ends. With `host_is_native` the host code of a right kernel is searched for work
-    that kernels must do.
+    compute-sanitizer, where a check will ask for them. With `host_is_native` the host code of a
+    right kernel is searched for work that kernels must do.
     """
 
     language: ClassVar[Language]
     tool_on_cpu: ClassVar[str] = ""
     checked_ahead: ClassVar[bool] = False
-    sees_hangs: ClassVar[bool] = False
     host_is_native: ClassVar[bool] = False
 
     @abstractmethod

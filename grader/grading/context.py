@@ -294,14 +294,19 @@ class FileContext:
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
         """Return the setup of a worker for this build; `private` overrides the transport."""
         from grader.checks.common.case_run import RunSetup
+        from grader.checks.correctness.check import always_timed_out
 
         own = self.built
         built = replace(built or own, launch_limits=own.launch_limits, assembled=own.assembled)
         if self.file.kernel.rules.torch_allowed:
             built = replace(built, torch_allowed=True)
-        judge = self._grading.judge
+        judge, assignment = self._grading.judge, self.assignment
+        on_cpu = built.device is Device.CPU
+        if on_cpu and always_timed_out(self.outcomes(CheckName.CORRECTNESS)):
+            # The memory check looks at what the first call did before it was ended.
+            assignment = replace(assignment, limits=assignment.limits.after_a_timeout)
         return RunSetup(
-            assignment=self.assignment,
+            assignment=assignment,
             built=built,
             server=self._grading.started_server,
             driver=judge.driver,

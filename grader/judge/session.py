@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import select
 import shutil
 import signal
 import sys
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _PROCESSES_S = 1.0  # how long a count of the submission's processes stays valid
 _PLACES, _PLACE_S = 10, 0.01  # samples of where a call is that does not end, and between them
+_FINDINGS_S = 0.5  # for the emulation's report of what it found before a time limit
 _EXIT_S = 5.0  # from the end of the channel to the end of the process
 _TOOL_EXIT_S = 30.0  # the same for a tool, which writes its report meanwhile
 _TOOL_REPORT_S = 10.0  # for the report after a time limit; compute-sanitizer takes 1.3 s on an H200
@@ -390,7 +392,20 @@ class Session:
             with contextlib.suppress(OSError):  # it has just ended
                 signal.pidfd_send_signal(self._program.pidfd, signal.SIGUSR1)
             time.sleep(_PLACE_S)
+        if self._device is not Device.CUDA:
+            # The emulation writes what it has found.
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._program.pidfd, signal.SIGTERM)
+            self._drain_until_the_end(_FINDINGS_S)
         self._program.drain()
+
+    def _drain_until_the_end(self, wall_s: float) -> None:
+        """Read what the worker writes until it has ended, for `wall_s` at most."""
+        deadline_s = time.monotonic() + wall_s
+        while time.monotonic() < deadline_s:
+            self._program.drain()
+            if select.select([self._program.pidfd], [], [], _PLACE_S)[0]:
+                return
 
     def _compiled_s(self) -> float:
         """Return how long the present command has compiled, within its budget for that."""

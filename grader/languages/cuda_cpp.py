@@ -35,7 +35,6 @@ class CudaCpp(LanguageSupport):
     language = Language.CUDA
     tool_on_cpu = emulation_findings.TOOL
     checked_ahead = True
-    sees_hangs = True  # in a barrier
     host_is_native = True
 
     def build(self, request: BuildRequest) -> Built | Rejected:

@@ -200,23 +200,66 @@ def test_an_unsupported_feature_that_ended_no_call_is_forged(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("loops", "verdict"),
-    [("n != 0", Verdict.SKIPPED), ("n == 33", Verdict.TIME_LIMIT)],
-    ids=["in no case", "in one case"],
-)
-def test_what_never_ended_is_not_waited_for_again(
-    silu: Assignment, tmp_path: Path, loops: str, verdict: Verdict
-) -> None:
-    """One case ends, so there is something to check: then the other cases run, too."""
+def endless(silu: Assignment, folder: Path, language: Language) -> tuple[Verdict, CheckResult]:
+    limits = dataclasses.replace(silu.limits, call_s=1.0)
+    assignment = dataclasses.replace(silu, limits=limits)
+    options = Options(languages=frozenset({language}))
+    report = grade(assignment, read_submission(folder, assignment), options, Progress())
+    (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
+    assert (check.score, check.pending) == (0, 0)
+    return report.verdict, check
+
+
+@pytest.mark.parametrize("loops", ["n != 0", "n == 33"], ids=["in all cases", "in one case"])
+def test_what_never_ended_is_waited_for_once(silu: Assignment, tmp_path: Path, loops: str) -> None:
     hand_in = (REPOSITORY / "reference/silu/silu.py").read_text()
     around = f"\n\nlaunch = silu\n\n\ndef silu(input, output, n):\n    while {loops}: pass\n"
     (tmp_path / "silu.py").write_text(f"{hand_in}{around}    launch(input, output, n)\n")
-    limits = dataclasses.replace(silu.limits, call_s=1.0)
-    assignment = dataclasses.replace(silu, limits=limits)
-    options = Options(languages=frozenset({Language.TRITON}))
-    report = grade(assignment, read_submission(tmp_path, assignment), options, Progress())
-    assert report.verdict is Verdict.TIME_LIMIT
-    (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
-    assert check.verdict is verdict, check.message
-    assert (check.score, check.pending) == (0, 0)
+    verdict, check = endless(silu, tmp_path, Language.TRITON)
+    assert verdict is Verdict.TIME_LIMIT
+    within = "0.25 s" if loops == "n != 0" else "1 s"
+    assert f"did not end within {within}" in check.message
+
+
+ENDLESS = {
+    Language.CUDA: """#include "silu.h"
+__global__ void kernel(const float* input, float* output, int n)
+{
+    output[0] = input[n];
+    while (n > 0) output[0] += 1.0f;
+}
+extern "C" void silu(const float* input, float* output, int n)
+{
+    kernel<<<1, 32>>>(input, output, n);
+}
+""",
+    Language.TRITON: """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(input, output, n):
+    value = tl.load(input + n)
+    step = tl.program_id(0)
+    while step >= 0:
+        value += 1.0
+    tl.store(output, value)
+
+
+def silu(input, output, n):
+    kernel[(1,)](input, output, n)
+""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("language", "line"), [(Language.CUDA, 4), (Language.TRITON, 7)])
+def test_what_was_found_before_a_time_limit_is_told(
+    silu: Assignment, tmp_path: Path, language: Language, line: int
+) -> None:
+    (tmp_path / f"silu{language.suffix}").write_text(ENDLESS[language])
+    verdict, check = endless(silu, tmp_path, language)
+    assert verdict is check.verdict is Verdict.MEMORY_ERROR
+    assert isinstance(check.evidence, MemoryEvidence)
+    (finding,) = check.evidence.findings
+    assert (finding.kind, finding.line) == ("out_of_bounds", line)

@@ -29,7 +29,6 @@ from grader.text.hints import matching_hint
 from grader.vocabulary import Device, Visibility
 
 _CRASHES_ALLOWED = 2
-_TIME_SHARE_AFTER_TIMEOUT = 0.25
 
 
 def check_correctness(
@@ -105,8 +104,7 @@ def check_correctness(
             if judged.verdict in _CRASHES:
                 crashes.append(judged.verdict)
             if judged.verdict is Verdict.TIME_LIMIT:
-                whole = setup.assignment.limits
-                limits = replace(whole, call_s=_TIME_SHARE_AFTER_TIMEOUT * whole.call_s)
+                limits = setup.assignment.limits.after_a_timeout
             results.append(replace(judged, wall_s=time.monotonic() - started_s))
             advance(case.name)
         at = None

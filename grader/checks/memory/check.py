@@ -6,27 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from grader.checks.check import Check, CheckContext, CheckOutcome
-from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.small_case import unnamed
-from grader.checks.correctness.check import always_timed_out
 from grader.report.evidence import MemoryEvidence
-from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Visibility
 
 
 class MemoryCheck(Check[MemoryEvidence]):
-    """Is memory used safely? Runs after a wrong answer as well, where it helps most."""
+    """Is memory used safely? Runs after a wrong answer or a time limit as well: it may say why."""
 
     name = CheckName.MEMORY
-
-    def prevented(self, context: CheckContext) -> CheckOutcome[MemoryEvidence] | None:
-        """Skip a kernel whose calls never end, unless the tools say why."""
-        if context.support.sees_hangs:
-            return None
-        if not always_timed_out(context.outcomes(CheckName.CORRECTNESS)):
-            return None
-        diagnosis = Diagnosis(Verdict.SKIPPED, "no call ended: see correctness")
-        return CheckOutcome(diagnosis=diagnosis)
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[MemoryEvidence]]:
         """Run the small cases under the tools for the device and language.
