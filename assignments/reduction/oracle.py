@@ -16,6 +16,14 @@ def inputs(case, dtype, generator):
     return {"x": x.to(dtype)}
 
 
+def refresh(inputs, generator):
+    """New values in the place of the old ones, for timed calls: all 0 but one."""
+    x = inputs["x"]
+    x.zero_()
+    place = int(torch.randint(0, x.numel(), (1,), generator=generator))
+    x[place] = 1.0 + torch.rand(1, generator=generator).item()
+
+
 def expected(inputs):
     """The sum in float64."""
     return {"sum": inputs["x"].double().sum().reshape(1)}
