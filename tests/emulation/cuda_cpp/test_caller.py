@@ -236,6 +236,7 @@ def test_report_lines_are_json(tmp_path: Path) -> None:
         assert "record" in json.loads(line)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
 def test_blocks_of_a_long_launch_run_on_several_cores(tmp_path: Path) -> None:
     body = """
