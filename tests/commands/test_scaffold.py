@@ -54,6 +54,11 @@ EVERYTHING = (
 
 
 TYPED = ("x:T[n]:in", "y:T[n]:out", "n:int32")
+ENTRIES = (
+    "--entry=forward(x:float32[n]:in, y:float32[n]:out, n:int32)",
+    "--entry=backward(x:float32[rows, cols]:in, dy:int32[cols]:in, BLOCK:int32, "
+    "dx:float32[rows, cols]:out, rows:int32, cols:int32)",
+)
 
 
 def options(arguments: tuple[str, ...]) -> list[str]:
@@ -78,6 +83,7 @@ def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         ("other_types", OTHER_TYPES, ("cuda", "triton")),
         ("bare", (*ADDITION, "--kernel"), ("triton",)),
         ("typed", ("--types=T=float32,float16", *TYPED), ("cuda",)),
+        ("two", ENTRIES, ("cuda", "triton")),
     ):
         words = [word for language in languages for word in ("--language", language)]
         result = run(tmp_path, name, *words, *options(arguments))
@@ -100,6 +106,41 @@ def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:
     solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
     assert "<<<" not in solved
     assert not (tmp_path / "reference" / "fresh" / "samples" / "accepted").exists()
+
+
+def test_a_file_may_have_several_entries(tmp_path: Path) -> None:
+    assert run(tmp_path, "two", *ENTRIES).exit_code == 0
+    assignment = read_assignment(tmp_path / "assignments" / "two")
+    assert [kernel.entry for kernel in assignment.kernels] == ["forward", "backward"]
+    assert {kernel.max_score for kernel in assignment.kernels} == {50}
+    oracle = (tmp_path / "assignments/two/oracle.py").read_text(encoding="utf-8")
+    assert "\n\n\ndef expected(inputs):" in oracle
+    assert "\n\n\ndef expected_backward(inputs):" in oracle
+    assert oracle.count("def _repeated(") == 1
+    solved = (tmp_path / "reference/two/two.cu").read_text(encoding="utf-8")
+    assert '#include "forward.h"\n#include "backward.h"\n\nconstexpr int BLOCK_ = 256;' in solved
+    assert "forward_kernel<<<blocks, BLOCK_>>>(x, y, n)" in solved
+    assert "backward_kernel<<<blocks, BLOCK_>>>(x, dy, BLOCK, dx, rows, cols)" in solved
+    samples = tmp_path / "reference/two/samples"
+    fault = samples / "memory_error/write-one-past-the-end-backward/two.py"
+    assert fault.read_text().split("\n", 1)[0].endswith(" kernel=backward")
+    assert (samples / "accepted/small-blocks.patch").read_text().count("+++") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--entry=forward x:float32[n]:in"], "`forward x:float32[n]:in` is no entry"),
+        ([ENTRIES[0], "--entry=b(x:float32[n]:in, n:int32)"], "b: there is no output"),
+        ([ENTRIES[0], ENTRIES[0]], '`entries[0].entry` is "forward", which is also another entry'),
+        ([ENTRIES[0], "--argument=n:int32"], "--argument and --entry exclude each other"),
+    ],
+)
+def test_wrong_entries_give_a_message(tmp_path: Path, words: list[str], sentence: str) -> None:
+    refused = run(tmp_path, "two", *words).exception
+    assert isinstance(refused, UsageError)
+    assert sentence in refused.message
+    assert not list(tmp_path.iterdir())
 
 
 def test_arguments_may_have_a_type_that_cases_choose(tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def _values(text: str) -> dict[str, str]:
 def _planted(values: dict[str, str], verdict: str) -> Planted:
     if verdict != "memory_error":
         raise ValueError(f"kind is for samples in memory_error/, but this one is in {verdict}/")
-    _check_keys(values, _OF_FINDING, ("message", "why"))
+    _check_keys(values, _OF_FINDING, ("message", "kernel", "why"))
     gpu, _, severity = values["gpu"].partition(":")
     if severity not in ("", "warning"):
         raise ValueError(f"gpu={values['gpu']}: only `:warning` may follow the tool")

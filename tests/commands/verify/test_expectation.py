@@ -24,6 +24,8 @@ def test_a_planted_fault_is_read() -> None:
     assert parse(f"# expect: {FAULT}\nx", "memory_error") == Expectation(
         lines=(13, 16), why="shared memory only", planted=planted
     )
+    of_an_entry = parse(f"# expect: kernel=backward {FAULT}\n", "memory_error")
+    assert of_an_entry is not None and of_an_entry.kernel == "backward"
     assert planted.severity("cpu") == "warning" and not planted.convicts("cpu")
     assert planted.severity("cuda") == "warning", "the CPU's checker runs there, too"
     tool = Planted(kind="race", cpu="error", gpu="racecheck", gpu_severity="warning")
