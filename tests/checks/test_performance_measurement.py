@@ -17,7 +17,7 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.cases import Case
-from grader.assignment.model import Limits
+from grader.assignment.model import Assignment, Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.baseline import build_baseline
@@ -54,6 +54,59 @@ SETS = 4
 OVERHEAD_S = 0.0005
 TORCH_S, HAND_IN_S = 0.0020, 0.0008
 REFERENCE = (REPOSITORY / "reference" / "silu" / "silu.cu").read_text()
+DOUBLED = """\
+format = 1
+name = "doubled"
+title = "Twice"
+
+[signature]
+entry = "doubled"
+types = { T = ["float32", "float16"] }
+arguments = [
+  { name = "x", type = "T", shape = ["n"], role = "in" },
+  { name = "y", type = "T", shape = ["n"], role = "out" },
+  { name = "n", type = "int32" },
+]
+
+[[kernels]]
+name = "doubled"
+title = "Twice"
+files = { cuda = "doubled.cu", triton = "doubled.py" }
+points = { correctness = 100 }
+
+[tolerance]
+exact = true
+
+[[cases]]
+sizes = { n = [1, 33] }
+
+[[benchmarks]]
+sizes = { n = 1000 }
+dtypes = ["float32", "float16"]
+bytes = "2 * size * n"
+"""
+DOUBLED_ORACLE = """\
+import torch
+
+def inputs(case, dtype, generator):
+    shape = case.sizes["n"]
+    return {"x": torch.randn(shape, generator=generator, device=generator.device).to(dtype)}
+
+def expected(inputs):
+    return {"y": 2 * inputs["x"].double()}
+
+def baseline(inputs, outputs):
+    torch.mul(inputs["x"], 2, out=outputs["y"])
+"""
+HALF_ONLY = """\
+#include "doubled.h"
+template <class T> __global__ void kernel(const T* x, T* y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = sizeof(T) == 2 ? x[i] + x[i] : x[i];
+}
+template <class T> void doubled(const T* x, T* y, int n) { kernel<<<n / 256 + 1, 256>>>(x, y, n); }
+"""
 # A function of the number of calls: the seconds of a burst.
 Cost = Callable[[int], float]
 
@@ -137,11 +190,13 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         throttled: Callable[[], Sequence[str]] = lambda: (),
         enough: Callable[[Sequence[Round]], bool] = lambda rounds: len(rounds) >= 20,
         tolerance: DriftTolerance = DRIFT_TOLERANCE,
+        assignment: Assignment = SILU,
+        case: Case = CASE,
     ) -> Measured:
-        name = SILU.kernels[0].files[language]
+        name = assignment.kernels[0].files[language]
         hand_in = SourceFile(path=name, text=text)
         request = BuildRequest(
-            assignment=SILU,
+            assignment=assignment,
             source=hand_in,
             device=Device.CPU,
             architecture=None,
@@ -149,8 +204,10 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         )
         built = support_of(language).build(request)
         assert isinstance(built, Built), built
-        baseline = build_baseline(SILU, Device.CPU, tmp_path / "baseline")
-        bench = RunSetup(assignment=SILU, built=built, server=server, driver=None, private=False)
+        baseline = build_baseline(assignment, Device.CPU, tmp_path / "baseline")
+        bench = RunSetup(
+            assignment=assignment, built=built, server=server, driver=None, private=False
+        )
 
         def start(side: str, what: Built, how: Cost) -> Session:
             session = Clocked(what, Limits(), server, tuning=True)
@@ -158,7 +215,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
             clock.sides[session.pid] = side
             return session
 
-        with open_buffer_pool(bench, Oracle(SILU), CASE, sets=SETS, seed=3) as made:
+        with open_buffer_pool(bench, Oracle(assignment), case, sets=SETS, seed=3) as made:
             return measure(
                 made,
                 (built, lambda: start("hand-in", built, cost), Limits()),
@@ -205,6 +262,49 @@ def silu(input, output, n):
     assert measured.failure is None
     assert measured.found is not None
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
+
+
+def doubled(root: Path, spec: str) -> Assignment:
+    folder = root / "doubled"
+    folder.mkdir()
+    (folder / "assignment.toml").write_text(spec, encoding="utf-8")
+    (folder / "oracle.py").write_text(DOUBLED_ORACLE, encoding="utf-8")
+    return read_assignment(folder)
+
+
+def test_a_bare_kernel_is_timed_beside_a_baseline_without_a_launch(
+    timed: Callable[..., Measured], tmp_path: Path
+) -> None:
+    # The baseline got the numbers of the launch as further arguments.
+    spec = DOUBLED.replace('dtypes = ["float32", "float16"]\n', "").replace('"T"', '"float32"')
+    launch = 'kind = "kernel"\nlaunch = { grid = ["cdiv(n, 64)"], block = [64] }'
+    spec = spec.replace('types = { T = ["float32", "float16"] }', launch)
+    assignment = doubled(tmp_path, spec)
+    text = """
+__global__ void doubled(const float* x, float* y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] + x[i];
+}
+"""
+    measured = timed(text, assignment=assignment, case=assignment.benchmarks[0].case(1))
+    assert measured.failure is None
+
+
+def test_a_benchmark_is_timed_and_judged_in_its_type(
+    timed: Callable[..., Measured], tmp_path: Path
+) -> None:
+    assignment = doubled(tmp_path, DOUBLED)
+    single, half = (benchmark.case(1) for benchmark in assignment.benchmarks)
+    assert half.name == "n=1000, float16"
+    right = timed(HALF_ONLY, assignment=assignment, case=half)
+    assert right.failure is None
+    assert right.found is not None
+    verdict, message = failed(timed(HALF_ONLY, assignment=assignment, case=single))
+    assert verdict is Verdict.TAMPERED
+    assert "wrong" in message
+    python = "def doubled(x, y, n):\n    import torch\n    torch.add(x, x, out=y)\n"
+    assert timed(python, Language.TRITON, assignment=assignment, case=half).failure is None
 
 
 def test_being_slow_in_short_bursts_gains_nothing(timed: Callable[..., Measured]) -> None:

@@ -923,6 +923,26 @@ BAD = [
         ),
     ),
     Bad(
+        "dtype-of-counters-beside-the-list-of-types",
+        "correctness = 40 }\n",
+        "correctness = 40 }\ncounters = { sizes = { rows = 8, cols = 8 }, dtype = 'float64' }\n",
+        "kernels[0].counters.dtype",
+        "not in the list of `real`; did you mean `float16`?",
+        below=0,
+        also=(
+            '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+            '[signature.types]\nreal = ["float32", "float16"]\n',
+        ),
+    ),
+    Bad(
+        "dtype-of-counters-without-a-list-of-types",
+        "correctness = 40 }\n",
+        "correctness = 40 }\ncounters = { sizes = { rows = 8, cols = 8 }, dtype = 'float16' }\n",
+        "kernels[0].counters.dtype",
+        'types = { T = ["float32", "float16"] }',
+        below=1,
+    ),
+    Bad(
         "type-is-unused",
         "[signature.types.real]",
         '[signature.types.word]\ncuda = "int32"\ntriton = "int32"\n[signature.types.real]',
