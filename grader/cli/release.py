@@ -63,7 +63,7 @@ def release(
     No archive holds a solved file; no archive for students holds hidden cases.
     """
     from grader.commands.release.readiness import not_ready, refuse_outdated
-    from grader.grading.selection import chosen_assignments
+    from grader.grading.selection import course_assignments
 
     if shown and target in FOR_STUDENTS:
         raise UsageError(f"--show is for graders: an archive for {target} has no hidden cases")
@@ -88,7 +88,7 @@ def release(
         raise UsageError(f"{name}: there is no folder {folder}", tip="make it first")
     if output is not None:
         _check_ending(target, output)
-    chosen = chosen_assignments(assignments)
+    chosen = course_assignments(assignments)
     repository = chosen[0].folder.parent.parent
     wanted = {output: chosen} if output else {_file(folder, target, one): [one] for one in chosen}
     # All of them, before the first is written.

@@ -120,7 +120,7 @@ class Draft:
         return not any(array.role.read for array in self.signature.arrays)
 
     def sum_type(self, output: Argument) -> ElementType:
-        """Return the type of the sum; integer sums count positive floats."""
+        """Return the type of the sum; of floats integers add signs, of scalars quarters."""
         if not self.kind(output).is_float:
             return ElementType.INT64
         kinds = {self.kind(output), *map(self.kind, (*self.inputs, *self.others))}

@@ -26,7 +26,7 @@ from grader.commands.verify.tasks import Pool, Task
 from grader.errors import ExitCode, UsageError
 from grader.grading.plan import Options
 from grader.grading.progress import Progress, progress_on
-from grader.grading.selection import check_kernels, chosen_assignments, chosen_device
+from grader.grading.selection import check_kernels, chosen_device, course_assignments
 from grader.vocabulary import Device, Language
 
 FORMAT = 1
@@ -53,7 +53,7 @@ def verify(
     With `update`, first write the generated files that are out of date.
     """
     started_s = time.monotonic()
-    chosen = chosen_assignments(assignments)
+    chosen = course_assignments(assignments)
     repository = _repository(chosen)
     if update:
         for assignment in chosen:

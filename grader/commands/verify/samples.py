@@ -103,6 +103,10 @@ class Expectation:
         return line in self.lines and (other_line is None or other_line in self.lines)
 
 
+class MissingFaultError(ValueError):
+    """A sample in memory_error/ has no `expect:` line, which names its fault."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One kernel file; `file` is its path below `folder`, the submission's folder.
@@ -248,12 +252,14 @@ def parse(text: str, verdict: str) -> Expectation | None:
     """Parse the first line of a kernel file in the folder `verdict`.
 
     Returns None if it is no `expect:` line. Raises ValueError, with a sentence, if the
-    line is not valid, or if the verdict needs an `expect:` line.
+    line is not valid; MissingFaultError if there is none, and the verdict needs one.
     """
     found = _FIRST_LINE.fullmatch(text.split("\n", 1)[0].rstrip())
     values = _values(found[1]) if found else {}
     planted = None
     faulty = verdict == "memory_error" and "check" not in values and "device" not in values
+    if faulty and not values:
+        raise MissingFaultError("there is no `expect:` line")
     if faulty or "kind" in values:
         planted = _planted(values, verdict)
     else:

@@ -82,7 +82,7 @@ def test_an_invalid_line_is_reported(verdict: str, line: str, phrase: str) -> No
 
 @pytest.mark.parametrize("verdict", ["memory_error", "too_slow"])
 def test_some_verdicts_need_a_line(verdict: str) -> None:
-    with pytest.raises(ValueError, match=r"needs device=cuda|missing: kind"):
+    with pytest.raises(ValueError, match=r"needs device=cuda|there is no `expect:` line"):
         parse("// nothing\n", verdict)
 
 

@@ -194,6 +194,15 @@ def test_a_line_that_a_compiler_or_a_message_names_is_seen(
         assert row.state is State.AGREES, (line, row)
 
 
+def test_the_line_of_a_memory_error_is_proposed(course: Course, state: WorkerState) -> None:
+    text = (course.root / GUARD).read_text(encoding="utf-8")
+    line, _, rest = text.partition("\n")
+    course.edit(GUARD, text, f"// No guard.\n{rest}")
+    row = sample(course, state, "missing-guard")
+    assert (row.state, row.actual) == (State.DIFFERS, line)
+    assert row.expected == "the fault in the first line of v1_simple.cu"
+
+
 def test_a_sample_that_is_no_submission_of_the_assignment_is_reported(
     course: Course, state: WorkerState
 ) -> None:
@@ -217,7 +226,7 @@ def test_a_sample_that_is_no_submission_of_the_assignment_is_reported(
     assert "`not_submitted` is no verdict" in actual["not_submitted/x/v1_simple.cu"]
     assert "unknown here: lines" in actual["wrong_answer/x/v1_simple.cu"]
     assert "line 3 of v1_simple.cu holds no statement" in actual["wrong_answer/y/v1_simple.cu"]
-    assert "missing: kind" in actual["memory_error/x/v1_simple.cu"]
+    assert "no line, and no fault is found" in actual["memory_error/x/v1_simple.cu"]
     assert "needs device=cuda" in actual["too_slow/x/v1_simple.cu"]
 
 
