@@ -107,7 +107,8 @@ def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:
     assert launch.numbers({"n": 257}) == (2, 1, 1, 256, 1, 1, 0)
     solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
     assert "<<<" not in solved
-    assert not (tmp_path / "reference" / "fresh" / "samples" / "accepted").exists()
+    patch = tmp_path / "reference" / "fresh" / "samples" / "accepted" / "int-index.patch"
+    assert "+    const int i = blockIdx.x * blockDim.x + threadIdx.x;" in patch.read_text()
 
 
 def test_a_file_may_have_several_entries(tmp_path: Path) -> None:

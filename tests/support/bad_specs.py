@@ -987,7 +987,7 @@ BAD = [
         "atol = 1e-7\nrtol = 1e-5\n",
         "",
         "tolerance.cuda",
-        "is missing",
+        "add `exact = true`, or `atol` and `rtol`",
         line=31,
     ),
     Bad(

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _TREES = (ASSIGNMENTS, REFERENCES, TEMPLATES)
 _KERNEL = "kernel"  # the template of the solved file
-_PATCH = "accepted/small-blocks"  # a sample that is a patch of the solved files
+# A sample that is a patch of the solved files; the other one where the grader chooses the blocks.
+_PATCHES = ("accepted/small-blocks", "accepted/int-index")
 _BLOCKS = {
     Language.CUDA: (256, 64),
     Language.TRITON: (1024, 256),
@@ -124,10 +125,10 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
         elif group in draft.files and name == _KERNEL:
             file, (width, small) = draft.files[Language(group)], _BLOCKS[Language(group)]
             kernel = environments[0].get_template(template)
-            text = kernel.render(block=width)
+            text = kernel.render(block=width, narrow=False)
             yield Path(REFERENCES, draft.name, file), text
-            if not draft.signature.launch:  # else the grader chooses the blocks
-                patch += make_patch(text, kernel.render(block=small), file)
+            other = kernel.render(block=small, narrow=draft.signature.launch is not None)
+            patch += make_patch(text, other, file)
         elif group in draft.files:
             for one, environment in zip(draft.entries, environments, strict=True):
                 folder = _sample(one, name, several=len(environments) > 1)
@@ -135,8 +136,8 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
                     path = Path(REFERENCES, draft.name, "samples", folder)
                     text = environment.get_template(template).render()
                     yield path / draft.files[Language(group)], text
-    if patch:
-        yield Path(REFERENCES, draft.name, "samples", f"{_PATCH}.patch"), patch
+    name = _PATCHES[draft.signature.launch is not None]
+    yield Path(REFERENCES, draft.name, "samples", f"{name}.patch"), patch
 
 
 def _sample(draft: Draft, name: str, *, several: bool) -> str | None:
