@@ -83,9 +83,10 @@ def release(
         )
     folder = output_dir if output is None else output.parent
     assert folder is not None
-    if not folder.is_dir():
+    existing = folder if output is not None or folder.exists() else folder.parent
+    if not existing.is_dir():
         name = "--output-dir" if output is None else "--output"
-        raise UsageError(f"{name}: there is no folder {folder}", tip="make it first")
+        raise UsageError(f"{name}: there is no folder {existing}", tip="make it first")
     if output is not None:
         _check_ending(target, output)
     chosen = course_assignments(assignments)
@@ -131,6 +132,7 @@ def _archive(
 
 def _write(file: Path, data: bytes) -> None:
     try:
+        file.parent.mkdir(exist_ok=True)  # that of --output-dir
         file.write_bytes(data)
     except OSError as error:
         raise GraderError(f"cannot write {file}: {error.strerror or error}") from error

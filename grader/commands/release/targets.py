@@ -32,9 +32,24 @@ STUDENT_FOLDER = "gpu-assignments"
 BUDGETS_S = {"gradescope": 540, "prairielearn": 270, "autolab": 270, "github": 1200}
 _UUIDS = uuid.UUID("6f3a4b7e-52c6-4f4f-9a39-0b0d8f9d6f10")
 
-# Students and courses of PrairieLearn have folders for several; the other platforms set up each
-# assignment by itself.
-_OF_SEVERAL = ("student", "prairielearn")
+# Students, courses of PrairieLearn and repositories have folders for several; the other platforms
+# set up each assignment by itself.
+_OF_SEVERAL = ("student", "prairielearn", "github")
+# A step of GitHub's workflow, and what the step that reports reads of it.
+_STEP = """\
+      - name: Grade {name}
+        id: {name}
+        if: ${{{{ !cancelled() }}}}
+        run: |
+          python -m grader ci {name} \\
+            --from student_template \\
+            --format github \\
+            --output "$RUNNER_TEMP/{name}.json" \\
+            --budget {budget}
+"""
+_RESULT = """\
+          {variable}_RESULTS: "${{{{ steps.{name}.outputs.result }}}}"
+"""
 # The assignments, the repository, and the word of `--show` ("" for none).
 Target = Callable[[Sequence[Assignment], Path, str], Iterator[Entry]]
 
@@ -151,13 +166,20 @@ def _words(
     assignments = every or (first,)
     files = [path for a in assignments for path in a.paths]
     listed = "\n".join(f"* `{a.name}`: {a.title}" for a in assignments)
+    budget = BUDGETS_S.get(target, 0)
+    steps = (_STEP.format(name=a.name, budget=budget) for a in assignments)
+    results = (_RESULT.format(name=a.name, variable=a.name.upper()) for a in assignments)
     return {
+        "STEPS": "".join(steps),
+        "RESULTS": "".join(results),
+        "RUNNERS": ",".join(a.name for a in assignments),
+        "MINUTES": str(10 + len(assignments) * budget // 60),  # the first ten to install
         "NAME": first.name,
         "TITLE": first.title,
         "TITLE_IN_JSON": json.dumps(first.title, ensure_ascii=False),
         "UUID": str(uuid.uuid5(_UUIDS, first.name)),  # the same in every release
-        "POINTS": f"{first.max_score:g}",
-        "BUDGET": str(BUDGETS_S.get(target, 0)),
+        "POINTS": f"{sum(a.max_score for a in assignments):g}",
+        "BUDGET": str(budget),
         "SHOW": f" \\\n    --show {show}" if show else "",
         "FILES": ", ".join(files),
         "ASSIGNMENTS": listed,
