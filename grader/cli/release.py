@@ -94,12 +94,13 @@ def release(
     wanted = {output: chosen} if output else {_file(folder, target, one): [one] for one in chosen}
     # All of them, before the first is written.
     made = [_archive(target, some, repository, file, shown or "") for file, some in wanted.items()]
-    refuse_outdated(chosen, repository, with_stubs=target in FOR_STUDENTS)
+    stubs = target in (*FOR_STUDENTS, "prairielearn")
+    refuse_outdated(chosen, repository, with_stubs=stubs)
     for file, data, line in made:
         _write(file, data)
         click.echo(line)
     click.echo(f"next: {_GRADESCOPE_NEXT if target == 'gradescope' else _NEXT}")
-    if target in FOR_STUDENTS:
+    if stubs:
         for sentence in not_ready(chosen, repository):
             click.echo(f"warning: {sentence}", err=True)
 

@@ -701,6 +701,14 @@ def test_archives_for_prairielearn_do_not_overwrite_each_other(
     assert {path for path in both if files[0][path] != files[1][path]} == set()
     for name, own in zip(("silu", "gemm"), files, strict=True):
         info = json.loads(own[f"questions/{name}/info.json"])
+        client, page = (
+            f"questions/{name}/clientFilesQuestion",
+            own[f"questions/{name}/question.html"],
+        )
+        offered = re.findall(r'<pl-file-download file-name="(.*?)">', page)
+        assert {"README.md", f"{name}.h"} < set(offered)
+        # A file that is missing is an error of the whole question.
+        assert {f"{client}/{file}" for file in offered} == {p for p in own if p.startswith(client)}
         entry = info["externalGradingOptions"]["entrypoint"].removeprefix("/grade/")
         assert f"grader ci {name} " in own[entry]
 

@@ -9,12 +9,14 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import Assignment
 from grader.commands.release.contents import (
     below,
     course_file,
     graded_files,
     grader_files,
+    handout_file,
     image_files,
     stub_files,
     students_pages,
@@ -49,6 +51,10 @@ _STEP = """\
 """
 _RESULT = """\
           {variable}_RESULTS: "${{{{ steps.{name}.outputs.result }}}}"
+"""
+# A line of a question of PrairieLearn.
+_DOWNLOAD = """\
+    <li><pl-file-download file-name="{name}"></pl-file-download></li>
 """
 # The assignments, the repository, and the word of `--show` ("" for none).
 Target = Callable[[Sequence[Assignment], Path, str], Iterator[Entry]]
@@ -95,8 +101,10 @@ def gradescope(assignments: Sequence[Assignment], _: Path, show: str) -> Iterato
     )
 
 
-def prairielearn(assignments: Sequence[Assignment], _: Path, show: str) -> Iterator[Entry]:
+def prairielearn(assignments: Sequence[Assignment], repository: Path, show: str) -> Iterator[Entry]:
     """Folders of a course: questions, and the grader in serverFilesCourse; and the image.
+
+    A question has the handout and the stubs, for students to download.
 
     Archives of several assignments share files only where these are equal.
     """
@@ -108,7 +116,16 @@ def prairielearn(assignments: Sequence[Assignment], _: Path, show: str) -> Itera
             "run.sh": f"{server}/{assignment.name}.sh",
             **{name: f"{question}/{name}" for name in ("question.html", "info.json")},
         }
-        for entry in written_files("prairielearn", _words("prairielearn", assignment, show)):
+        stubs = f"{TEMPLATES}/{assignment.name}/"
+        downloads = [
+            replace(entry, path=entry.path.removeprefix(stubs))
+            for entry in (*handout_file(assignment), *stub_files(assignment, repository))
+        ]
+        own += below(f"{question}/clientFilesQuestion", downloads)
+        words = _words("prairielearn", assignment, show) | {
+            "DOWNLOADS": "".join(_DOWNLOAD.format(name=entry.path) for entry in downloads)
+        }
+        for entry in written_files("prairielearn", words):
             own.append(replace(entry, path=paths.get(entry.path, entry.path)))
         own += below(server, graded_files(assignment))
     yield from _first_of_each_path(own, below(server, grader_files()), image_files())
