@@ -65,7 +65,10 @@ def _launch_problems(
     defaults = {a.name: a.default for a in signature.scalars if a.default is not None}
     strict = next((one.phrase for one in languages if dialect(one).powers_of_two), "")
     for sizes in _corners(case["sizes"]):
-        yield from limit_problems(launch, {**defaults, **sizes}, powers_of_two_in=strict, at=at)
+        found = [*limit_problems(launch, {**defaults, **sizes}, powers_of_two_in=strict, at=at)]
+        yield from found
+        if found:  # the other sizes have the same problem, as a rule
+            return
 
 
 def dtype_problems(table: Table, signature: Signature, at: KeyPath) -> Iterator[Problem]:

@@ -204,7 +204,7 @@ BAD = [
         'files = { cuda = "v2.cu" }',
         'files = { cuda = ["v2.cu", "tile.cuh", "Tile.cuh"] }',
         "kernels[1].files.cuda[2]",
-        "also the file of `v2_vector`",
+        "named twice (some file systems ignore case): remove one",
     ),
     Bad(
         "header-before-the-entry",
@@ -921,6 +921,14 @@ BAD = [
             '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
             '[signature.types]\nreal = ["float32", "float16"]\n',
         ),
+    ),
+    Bad(
+        "key-of-the-spec-in-a-table",
+        "points = { correctness = 40 }\n",
+        "points = { correctness = 40 }\nweek = 3\n",
+        "kernels[0].week",
+        "is a key of the whole spec: move it above [signature]",
+        below=1,
     ),
     Bad(
         "dtype-of-counters-beside-the-list-of-types",

@@ -189,7 +189,8 @@ def judge_run(
         )
         diagnosis = Diagnosis(Verdict.TOO_SLOW, message, hint=hint)
     elif uncounted and scoring.scored:
-        diagnosis = Diagnosis(Verdict.NOT_MEASURED, messages.uncounted(uncounted))
+        others = len(uncounted) < len(scoring.most) + len(scoring.counts)
+        diagnosis = Diagnosis(Verdict.NOT_MEASURED, messages.uncounted(uncounted, others=others))
     return CheckOutcome(diagnosis=diagnosis, evidence=evidence)
 
 
