@@ -99,9 +99,9 @@ def new(
     for file, line, text in gaps(files, folder):
         click.echo(f"  {file}:{line}: {text}")
     click.echo(
-        "\nIt works already, with a placeholder formula. After each change, run:\n"
-        "  python -m grader.assignment.generated .      stubs, header and fingerprints\n"
-        f"  grade verify {name}\n"
+        "\nIt works already, with a placeholder formula. Run this after each change; it also writes\n"
+        "stubs, headers and the tables of the handout:\n"
+        f"  grade verify {name} --update\n"
         "What to write in each file: docs/instructors.md"
     )
 
