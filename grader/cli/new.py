@@ -99,8 +99,8 @@ def new(
     for file, line, text in gaps(files, folder):
         click.echo(f"  {file}:{line}: {text}")
     click.echo(
-        "\nIt works already, with a placeholder formula. Run this after each change; it also writes\n"
-        "stubs, headers and the tables of the handout:\n"
+        "\nIt works already, with a placeholder formula. After each change, prove it, which also\n"
+        "writes stubs, headers and the tables of the handout:\n"
         f"  grade verify {name} --update\n"
         "What to write in each file: docs/instructors.md"
     )
