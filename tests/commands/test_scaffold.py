@@ -305,7 +305,9 @@ def test_the_course_says_in_which_languages_and_with_which_handout(tmp_path: Pat
     course.write_text('languages = ["triton"]\nhandout = "page.md"\n', encoding="utf-8")
     refused = run(tmp_path, "fresh", *options(ADDITION))
     assert isinstance(refused.exception, SpecError)
-    assert refused.exception.message == f"{tmp_path}/assignments/page.md: does not exist"
+    assert refused.exception.message == (
+        f"{tmp_path}/assignments/page.md: does not exist, but is the `handout` of course.toml"
+    )
     page = "# {title} ({name})\n\n<!-- points: generated -->\n<!-- end -->\n"
     (course.parent / "page.md").write_text(page, encoding="utf-8")
     made = run(tmp_path, "fresh", "--title", "Add {up}", *options(ADDITION))

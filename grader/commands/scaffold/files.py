@@ -14,7 +14,7 @@ from grader.assignment.catalogue import ASSIGNMENTS
 from grader.assignment.expression import Expression
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
 from grader.assignment.handout import HANDOUT
-from grader.assignment.reader import read_assignment, read_text
+from grader.assignment.reader import COURSE_FILE, read_assignment, read_text
 from grader.commands.scaffold.draft import Draft, element_count, same_count
 from grader.commands.verify.lints import FILL_IN
 from grader.commands.verify.patches import make_patch
@@ -83,6 +83,12 @@ def gaps(files: tuple[Path, ...], course: Path) -> Iterator[tuple[Path, int, str
 def _make(draft: Draft, aside: Path, schema: str, handout: Path | None) -> None:
     texts = dict(_texts(draft, schema))
     if handout is not None:
+        if not handout.is_file():
+            raise SpecError(
+                f"does not exist, but is the `handout` of {COURSE_FILE}",
+                file=handout,
+                tip="write it, with {name} and {title} for those of an assignment",
+            )
         text = read_text(handout).replace("{name}", draft.name).replace("{title}", draft.title)
         texts[Path(ASSIGNMENTS, draft.name, HANDOUT)] = text
     for path, text in texts.items():
