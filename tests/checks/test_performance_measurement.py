@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from doubled import BARE, HALF_ONLY, doubled
 from paths import REPOSITORY
 
 from grader.assignment.cases import Case
@@ -54,59 +55,6 @@ SETS = 4
 OVERHEAD_S = 0.0005
 TORCH_S, HAND_IN_S = 0.0020, 0.0008
 REFERENCE = (REPOSITORY / "reference" / "silu" / "silu.cu").read_text()
-DOUBLED = """\
-format = 1
-name = "doubled"
-title = "Twice"
-
-[signature]
-entry = "doubled"
-types = { T = ["float32", "float16"] }
-arguments = [
-  { name = "x", type = "T", shape = ["n"], role = "in" },
-  { name = "y", type = "T", shape = ["n"], role = "out" },
-  { name = "n", type = "int32" },
-]
-
-[[kernels]]
-name = "doubled"
-title = "Twice"
-files = { cuda = "doubled.cu", triton = "doubled.py" }
-points = { correctness = 100 }
-
-[tolerance]
-exact = true
-
-[[cases]]
-sizes = { n = [1, 33] }
-
-[[benchmarks]]
-sizes = { n = 1000 }
-dtypes = ["float32", "float16"]
-bytes = "2 * size * n"
-"""
-DOUBLED_ORACLE = """\
-import torch
-
-def inputs(case, dtype, generator):
-    shape = case.sizes["n"]
-    return {"x": torch.randn(shape, generator=generator, device=generator.device).to(dtype)}
-
-def expected(inputs):
-    return {"y": 2 * inputs["x"].double()}
-
-def baseline(inputs, outputs):
-    torch.mul(inputs["x"], 2, out=outputs["y"])
-"""
-HALF_ONLY = """\
-#include "doubled.h"
-template <class T> __global__ void kernel(const T* x, T* y, int n)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = sizeof(T) == 2 ? x[i] + x[i] : x[i];
-}
-template <class T> void doubled(const T* x, T* y, int n) { kernel<<<n / 256 + 1, 256>>>(x, y, n); }
-"""
 # A function of the number of calls: the seconds of a burst.
 Cost = Callable[[int], float]
 
@@ -264,37 +212,19 @@ def silu(input, output, n):
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
 
 
-def doubled(root: Path, spec: str) -> Assignment:
-    folder = root / "doubled"
-    folder.mkdir()
-    (folder / "assignment.toml").write_text(spec, encoding="utf-8")
-    (folder / "oracle.py").write_text(DOUBLED_ORACLE, encoding="utf-8")
-    return read_assignment(folder)
-
-
 def test_a_bare_kernel_is_timed_beside_a_baseline_without_a_launch(
     timed: Callable[..., Measured], tmp_path: Path
 ) -> None:
     # The baseline got the numbers of the launch as further arguments.
-    spec = DOUBLED.replace('dtypes = ["float32", "float16"]\n', "").replace('"T"', '"float32"')
-    launch = 'kind = "kernel"\nlaunch = { grid = ["cdiv(n, 64)"], block = [64] }'
-    spec = spec.replace('types = { T = ["float32", "float16"] }', launch)
-    assignment = doubled(tmp_path, spec)
-    text = """
-__global__ void doubled(const float* x, float* y, int n)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = x[i] + x[i];
-}
-"""
-    measured = timed(text, assignment=assignment, case=assignment.benchmarks[0].case(1))
+    assignment = doubled(tmp_path, bare=True)
+    measured = timed(BARE, assignment=assignment, case=assignment.benchmarks[0].case(1))
     assert measured.failure is None
 
 
 def test_a_benchmark_is_timed_and_judged_in_its_type(
     timed: Callable[..., Measured], tmp_path: Path
 ) -> None:
-    assignment = doubled(tmp_path, DOUBLED)
+    assignment = doubled(tmp_path)
     single, half = (benchmark.case(1) for benchmark in assignment.benchmarks)
     assert half.name == "n=1000, float16"
     right = timed(HALF_ONLY, assignment=assignment, case=half)
