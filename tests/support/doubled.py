@@ -67,6 +67,16 @@ __global__ void doubled(const float* x, float* y, int n)
     if (i < n) y[i] = x[i] + x[i];
 }
 """
+BARE_TRITON = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def doubled(x, y, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + offsets, mask=offsets < n)
+    tl.store(y + offsets, values + values, mask=offsets < n)
+"""
 _TYPES = 'types = { T = ["float32", "float16"] }'
 _LAUNCH = 'kind = "kernel"\nlaunch = { grid = ["cdiv(n, 64)"], block = [64] }'
 
