@@ -186,7 +186,8 @@ def calibrate(
 @click.option(
     "--update",
     is_flag=True,
-    help="First write the generated files that are out of date: stubs, header, handout's tables.",
+    help="First write the generated files that are out of date: stubs, header, handout's tables. "
+    "At last write the first lines of samples that are proposed.",
 )
 def verify(**arguments: Any) -> None:
     """Check the references, samples and oracle of assignments (staff: needs reference/).

@@ -15,6 +15,7 @@ from grader.report.model import CheckResult, Report
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
+FIRST_LINE = "first line"  # the check of a sample that has none; what is found is a proposal
 # The tool of compute-sanitizer that finds a kind of fault, if it is not memcheck.
 _GPU_TOOL = {"race": "racecheck", "uninitialized": "initcheck", "barrier": "synccheck"}
 
@@ -163,15 +164,16 @@ def propose_fault(sample: Sample, report: Report) -> Row:
         proposal = f"no line, and no fault is found (the verdict is {report.verdict.phrase})"
     else:
         first = min(found, key=lambda finding: finding.severity != "error")
-        line = ",".join(str(one) for one in (first.line, first.other_line) if one)
+        below = sample.patch is None  # the line moves all lines of a file, but not of a patch's
+        line = ",".join(str(one + below) for one in (first.line, first.other_line) if one)
         mark, tool = Language(sample.language).comment, _GPU_TOOL.get(first.kind, "memcheck")
         proposal = f"{mark} expect: kind={first.kind} line={line} cpu={first.severity} gpu={tool}"
     return _row(
         report,
         f"sample {sample.title}",
-        "first line",
+        FIRST_LINE,
         wrong=True,
-        expected=f"the fault in the first line of {(sample.patch or sample.path).name}",
+        expected=f"the fault in a new first line of {sample.path.name}",
         actual=proposal,
         note="a proposal; the tool of a GPU is a guess (docs/verify.md)" if found else "",
         checks=checks,

@@ -231,6 +231,14 @@ def patched_samples(patch: Path, reference: Path) -> Iterator[Sample]:
         )
 
 
+def write_first_line(sample: Sample, line: str) -> Path:
+    """Insert an `expect:` line into a sample's file, or its patch; return the path."""
+    text = sample.path.read_text(encoding="utf-8", errors="surrogateescape")
+    written = f"{line}\n{text}"
+    sample.path.write_text(written, encoding="utf-8", errors="surrogateescape")
+    return sample.path
+
+
 def stray_files(reference: Path) -> Iterator[Path]:
     """Yield the files below the samples' folder that belong to no sample."""
     samples = list(samples_of(reference))
