@@ -274,7 +274,10 @@ def parse(text: str, verdict: str) -> Expectation | None:
         _check_keys(values, (), _GENERAL)
     if verdict == "too_slow" and values.get("check") != "counters":
         if values.get("device") != "cuda":
-            raise ValueError("a sample in too_slow/ needs device=cuda, or check=counters")
+            raise ValueError(
+                "a sample in too_slow/ needs device=cuda, or check=counters, as in "
+                "`// expect: check=counters`"
+            )
         values.setdefault("why", "only times on a GPU count")
     if found is None:
         return None
