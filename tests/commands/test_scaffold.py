@@ -130,6 +130,16 @@ def test_a_file_may_have_several_entries(tmp_path: Path) -> None:
     assert (samples / "accepted/small-blocks.patch").read_text().count("+++") == 2
 
 
+def test_one_of_several_entries_may_have_types_by_case(tmp_path: Path) -> None:
+    typed = "--entry=backward(dy:T[n]:in, dx:T[n]:out, n:int32)"
+    words = ("--types", "T=float32,float16", ENTRIES[0], typed)
+    assert run(tmp_path, "two", *words).exit_code == 0
+    forward, backward = read_assignment(tmp_path / "assignments" / "two").of_entries
+    assert not forward.signature.dtypes
+    by_type = {one.dtype: one.tolerances[Language.CUDA]["dx"].rtol for one in backward.cases}
+    assert by_type == {"float32": 1e-5, "float16": 2e-3}
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -137,6 +147,7 @@ def test_a_file_may_have_several_entries(tmp_path: Path) -> None:
         ([ENTRIES[0], "--entry=b(x:float32[n]:in, n:int32)"], "b: there is no output"),
         ([ENTRIES[0], ENTRIES[0]], '`entries[0].entry` is "forward", which is also another entry'),
         ([ENTRIES[0], "--argument=n:int32"], "--argument and --entry exclude each other"),
+        ([*ENTRIES, "--types=T=float32,float16"], "no argument names it"),
     ],
 )
 def test_wrong_entries_give_a_message(tmp_path: Path, words: list[str], sentence: str) -> None:

@@ -226,7 +226,15 @@ def make_draft(
             tip="use lower-case letters, digits and _, with a letter first: row_softmax",
         )
     functions = [_entry(text) for text in entries] or [(name, tuple(arguments))]
-    signatures = [_signature(entry, texts, types, kernel=kernel) for entry, texts in functions]
+    # An entry may do without the type that another's arguments name.
+    several = len(functions) > 1
+    named = [_names(texts, types) or not several for _, texts in functions]
+    if types and not any(named):
+        raise UsageError(f"--types {types}: no argument names it", tip="write x:T[n]:in")
+    signatures = [
+        _signature(entry, texts, types if uses else None, kernel=kernel)
+        for (entry, texts), uses in zip(functions, named, strict=True)
+    ]
     wanted = frozenset(map(Language, languages)) & frozenset(DRAFTED) or frozenset(DRAFTED)
     first, *others = (
         Draft(
@@ -257,6 +265,12 @@ def _signature(
     for problem in _problems(signature):
         raise UsageError(f"{entry}: {problem}", tip=f"for example: {EXAMPLE}")
     return replace(signature, launch=_launch(signature)) if kernel else signature
+
+
+def _names(arguments: Iterable[str], types: str | None) -> bool:
+    """True if an argument has the type that `types`, such as T=float32,float16, makes known."""
+    name = (types or "").partition("=")[0].strip()
+    return any((match := _FORM.fullmatch(one)) and match["type"] == name for one in arguments)
 
 
 def _entry(text: str) -> tuple[str, tuple[str, ...]]:
