@@ -26,6 +26,16 @@ def find_assignments(root: Path) -> tuple[Path, ...]:
         return ()
 
 
+def root_above(start: Path) -> Path | None:
+    """Return the nearest `assignments` of a course in `start` or its parents; None without one."""
+    here = start.absolute()
+    for folder in (here, *here.parents):
+        root = folder / ASSIGNMENTS
+        if find_assignments(root) or (root / COURSE_FILE).is_file():
+            return root
+    return None
+
+
 def assignment_root(start: Path) -> Path | None:
     """Return the `assignments` folder for a command started in `start`; None if unknown.
 
@@ -33,11 +43,8 @@ def assignment_root(start: Path) -> Path | None:
     that GRADE_ASSIGNMENTS names, else the one in this package's repository. A folder
     without a spec may be a student's, with submissions; with a course.toml it is a course.
     """
-    here = start.absolute()
-    for folder in (here, *here.parents):
-        root = folder / ASSIGNMENTS
-        if find_assignments(root) or (root / COURSE_FILE).is_file():
-            return root
+    if root := root_above(start):
+        return root
     named = os.environ.get(ASSIGNMENTS_VARIABLE)
     if named:
         root = Path(named).expanduser().absolute()

@@ -18,7 +18,7 @@ from grader.assignment.dialects import dialect
 from grader.assignment.problem import Problem, named
 from grader.assignment.signature import Signature
 from grader.assignment.toml_locations import KeyPath
-from grader.assignment.validate_cases import size_problems
+from grader.assignment.validate_cases import dtype_problems, size_problems
 from grader.vocabulary import Language
 
 FigureName = Literal["load_sectors", "store_sectors", "shared_wavefronts", "traffic"]
@@ -59,9 +59,11 @@ class CounterBounds:
     a thread.
 
     `special` and `special_counts` are bounds of one language, which replace the general ones.
+    `dtype` is the type of the case, "" for the first of the signature's list.
     """
 
     sizes: Mapping[str, int | float | Range]
+    dtype: str = ""
     most: Mapping[FigureName, float]
     special: Mapping[Language, Mapping[FigureName, float]] = field(default_factory=dict)
     counts: Mapping[CountName, CountBound] = field(default_factory=dict)
@@ -122,6 +124,7 @@ def counter_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[
             )
         if bounds:
             yield from size_problems(bounds["sizes"], signature, (*at, "counters", "sizes"))
+            yield from dtype_problems(bounds, signature, (*at, "counters"))
 
 
 def _count_problems(table: Mapping[str, Any], at: KeyPath) -> Iterator[Problem]:

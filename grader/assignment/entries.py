@@ -65,7 +65,7 @@ def entry_views(data: Table) -> list[EntryView]:
         own["kernels"] = [{**kernel, "entry": name} for kernel in own["kernels"]]
         own["signature"] = {key: table[key] for key in table if key not in _HIDDEN}
         others = [other for other in tables if other is not table]
-        foreign = {output for other in others for output in _outputs(other)} - _outputs(table)
+        foreign = {key for other in others for key in _tolerated(other)} - _tolerated(table)
         own["tolerance"] = {k: v for k, v in data["tolerance"].items() if k not in foreign}
         if number:
             own = {key: own[key] for key in own if key not in (*_HIDDEN, "program")}
@@ -82,8 +82,11 @@ def entry_views(data: Table) -> list[EntryView]:
     return views
 
 
-def _outputs(signature: Table) -> set[str]:
-    return {one["name"] for one in signature["arguments"] if one.get("role", "in") != "in"}
+def _tolerated(signature: Table) -> set[str]:
+    """Return what [tolerance] may have a table for: outputs, and types that cases choose."""
+    outputs = {one["name"] for one in signature["arguments"] if one.get("role", "in") != "in"}
+    lists = (one for one in signature.get("types", {}).values() if isinstance(one, list))
+    return outputs.union(*lists)
 
 
 def entry_problems(data: Table) -> Iterator[Problem]:

@@ -37,6 +37,7 @@ REFERENCES = "reference"
 
 _OPEN = re.compile(r"\s*(?://|#) TODO\(student\)")
 _CLOSE = re.compile(r"\s*(?://|#) end\s*$")
+_BLOCK = re.compile(r"[^#]*:\s*(?:#.*)?$")  # a line of Python after which a block begins
 _COMMENT = re.compile(r"\s*(?://|#(?!\s*(?:include|define|if|endif|pragma|else|undef)\b))")
 
 
@@ -44,21 +45,27 @@ def stub_text(solved: str) -> str:
     """Return the stub of a solved file; ValueError if a mark has no partner.
 
     The stub keeps the marks and, between them, lines with only a comment. So a comment
-    that reveals the solution must be behind code, on the same line.
+    that reveals the solution must be behind code, on the same line. A function in Python
+    whose whole body is between the marks gets `pass`, without which the stub is no Python.
     """
     kept: list[str] = []
     opened_at: int | None = None
+    code, empty = "", False
     for number, line in enumerate(solved.splitlines(keepends=True), start=1):
         if _OPEN.match(line):
             if opened_at is not None:
                 raise ValueError(f"line {number}: TODO inside the TODO of line {opened_at}")
-            opened_at = number
+            opened_at, empty = number, line.lstrip().startswith("#") and bool(_BLOCK.match(code))
         elif _CLOSE.match(line):
             if opened_at is None:
                 raise ValueError(f"line {number}: `end` without a TODO(student) before it")
             opened_at = None
+            if empty:
+                kept.append(line[: len(line) - len(line.lstrip())] + "pass\n")
         elif opened_at is not None and not _COMMENT.match(line):
             continue
+        elif line.strip() and not _COMMENT.match(line):
+            code = line
         kept.append(line)
     if opened_at is not None:
         raise ValueError(f"line {opened_at}: TODO(student) without an `end`")

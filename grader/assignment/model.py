@@ -106,13 +106,15 @@ class Benchmark:
     """One input for timing.
 
     `bytes` (the minimum to move) and `flops` are expressions over the sizes and `size`,
-    the bytes of an element of the first array. `dtype` is the signature's first, "" without any.
+    the bytes of an element of the first array. `dtype` is a type of the signature's list, "" if it
+    has none; `tolerances` are those of this type.
     """
 
     name: str
     sizes: Mapping[str, int | float]
     values: str = DEFAULT_VALUES
     dtype: str = ""
+    tolerances: Tolerances = field(default_factory=dict)
     bytes: Expression
     flops: Expression | None = None
     languages: frozenset[Language] = field(default_factory=lambda: frozenset(Language))
@@ -125,6 +127,7 @@ class Benchmark:
             values=self.values,
             visibility=Visibility.VISIBLE,
             seed=seed,
+            tolerances=self.tolerances,
             dtype=self.dtype,
         )
 
@@ -262,7 +265,7 @@ class Assignment:
         """The file with `inputs`, `expected` and `baseline`."""
         return self.folder / ORACLE_FILE
 
-    def signature_of(self, case: Case) -> Signature:
+    def signature_of(self, case: Case | Benchmark) -> Signature:
         """Return the signature with the type that `case` chooses."""
         return self.signature.bound(case.dtype)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,11 @@ def _assignment(view: EntryView, folder: Path) -> Assignment:
             for case in data["cases"]
             for template in _templates(case, tolerance, signature)
         ),
-        benchmarks=tuple(_benchmark(one, first) for one in data.get("benchmarks", ())),
+        benchmarks=tuple(
+            benchmark
+            for table in data.get("benchmarks", ())
+            for benchmark in _benchmarks(table, tolerance, outputs, first)
+        ),
         program=_program(data["program"]) if "program" in data else None,
         hidden_elsewhere=data.get("hidden_cases", 0),
         hidden_weight=data.get("hidden_weight", data.get("hidden_cases", 0)),
@@ -262,17 +266,22 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
     return by_language
 
 
-def _benchmark(data: Mapping[str, Any], dtype: str) -> Benchmark:
+def _benchmarks(
+    data: Mapping[str, Any], tolerance: Mapping[str, Any], outputs: Sequence[str], first: str
+) -> Iterator[Benchmark]:
+    """Yield a benchmark in each of the table's types, or one in the first type of the list."""
     values = data.get("values", DEFAULT_VALUES)
-    return Benchmark(
-        name=case_name(data["sizes"], values),
-        sizes=dict(data["sizes"]),
-        values=values,
-        dtype=dtype,
-        bytes=Expression.parse(data["bytes"]),
-        flops=Expression.parse(data["flops"]) if "flops" in data else None,
-        languages=frozenset(map(Language, data.get("languages", Language))),
-    )
+    for dtype in data.get("dtypes", [""]):
+        yield Benchmark(
+            name=case_name(data["sizes"], values, dtype),
+            sizes=dict(data["sizes"]),
+            values=values,
+            dtype=dtype or first,
+            tolerances=tolerances([tolerance], outputs, dtype) if dtype else {},
+            bytes=Expression.parse(data["bytes"]),
+            flops=Expression.parse(data["flops"]) if "flops" in data else None,
+            languages=frozenset(map(Language, data.get("languages", Language))),
+        )
 
 
 def _counters(data: Mapping[str, Any]) -> CounterBounds:
@@ -286,6 +295,7 @@ def _counters(data: Mapping[str, Any]) -> CounterBounds:
     (sizes,) = case_sizes(data["sizes"])
     return CounterBounds(
         sizes=sizes,
+        dtype=data.get("dtype", ""),
         most=bounds(data),
         special={language: bounds(table) for language, table in own.items()},
         counts=counts(data),

@@ -147,6 +147,10 @@ def _pattern(validator: Any, pattern: str, instance: object, _: Any) -> Iterator
         yield jsonschema.ValidationError(f"does not match {pattern}")
 
 
+# Keys of a spec that are no tables.
+_ABOVE_TABLES = ("format", "name", "title", "week", "given")
+
+
 def _problems(error: Any) -> Iterator[Problem]:
     path: KeyPath = tuple(error.absolute_path)
     value = error.instance
@@ -156,7 +160,12 @@ def _problems(error: Any) -> Iterator[Problem]:
         case "additionalProperties" if error.validator_value is False:
             known = error.schema["properties"]
             for key in value:
-                if key not in known:
+                if path and key in _ABOVE_TABLES and key not in known:
+                    # In TOML a key below the head of a table is one of the table.
+                    yield Problem(
+                        (*path, key), "is a key of the whole spec: move it above [signature]"
+                    )
+                elif key not in known:
                     yield Problem(
                         (*path, key), f"is no known key of this table{choices(key, known)}"
                     )

@@ -111,9 +111,8 @@ def tolerance_problems(
         by_type = bool(dtypes) and set(dtypes) <= set(table)
         said = {"exact", "atol", "rtol", *Language(language).tables} & set(table)
         if not said and not by_type:
-            yield Problem(
-                ("tolerance", language), "is missing: a kernel has a file in this language"
-            )
+            message = "is missing, and so is what holds in every language: add `exact = true`, or"
+            yield Problem(("tolerance", language), f"{message} `atol` and `rtol`")
     for index, case in enumerate(data["cases"]):
         at: KeyPath = ("cases", index, "tolerance")
         if "tolerance" in case:

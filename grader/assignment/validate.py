@@ -206,6 +206,10 @@ def _kernel_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             files = file_names(named)
             for position, file in enumerate(files):
                 at = key if isinstance(named, str) else (*key, position)
+                if file.lower() in map(str.lower, files[:position]):
+                    message = "which is named twice (some file systems ignore case): remove one"
+                    yield Problem(at, f'is "{file}", {message}')
+                    continue
                 entry, others = kernel.get("entry", first), shared.setdefault(file, set())
                 if file.lower() in owners and (not others or entry in others):
                     yield Problem(
@@ -247,7 +251,8 @@ def _given_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     for index, name in enumerate(given):
         at: KeyPath = ("given", index)
         if name.lower() in [other.lower() for other in given[:index]]:
-            yield Problem(at, f'is "{name}", which is named twice (some file systems ignore case)')
+            message = "which is named twice (some file systems ignore case): remove one"
+            yield Problem(at, f'is "{name}", {message}')
         yield from _header_problems(name, data, at)
         file = folder / name
         if file.is_symlink() or not file.is_file():

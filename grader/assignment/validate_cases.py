@@ -50,7 +50,7 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
         lists = list(_list_problems(case, at))
         yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
         yield from _launch_problems(case, signature, at, map(Language, used))
-        yield from _dtype_problems(case, signature, (*at, "dtypes"))
+        yield from dtype_problems(case, signature, at)
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
 
@@ -65,19 +65,28 @@ def _launch_problems(
     defaults = {a.name: a.default for a in signature.scalars if a.default is not None}
     strict = next((one.phrase for one in languages if dialect(one).powers_of_two), "")
     for sizes in _corners(case["sizes"]):
-        yield from limit_problems(launch, {**defaults, **sizes}, powers_of_two_in=strict, at=at)
+        found = [*limit_problems(launch, {**defaults, **sizes}, powers_of_two_in=strict, at=at)]
+        yield from found
+        if found:  # the other sizes have the same problem, as a rule
+            return
 
 
-def _dtype_problems(case: Table, signature: Signature, at: KeyPath) -> Iterator[Problem]:
+def dtype_problems(table: Table, signature: Signature, at: KeyPath) -> Iterator[Problem]:
+    """Yield the problems of `dtypes`, or of `dtype`, which choose of the signature's types."""
     known = [kind.word for kind in signature.dtypes]
-    if "dtypes" in case and not known:
+    words: dict[KeyPath, str] = {
+        ("dtypes", place): word for place, word in enumerate(table.get("dtypes", ()))
+    }
+    words |= {("dtype",): table["dtype"]} if "dtype" in table else {}
+    if words and not known:
         message = "needs a type with a list in [signature], such as"
-        yield Problem(at, f'{message} types = {{ T = ["float32", "float16"] }}: add it')
+        key = "dtype" if "dtype" in table else "dtypes"
+        yield Problem((*at, key), f'{message} types = {{ T = ["float32", "float16"] }}: add it')
         return
-    for position, word in enumerate(case.get("dtypes", ())):
+    for place, word in words.items():
         if word not in known:
             message = f'is "{word}", which is not in the list of `{signature.variable}`'
-            yield Problem((*at, position), f"{message}{choices(word, known)}")
+            yield Problem((*at, *place), f"{message}{choices(word, known)}")
 
 
 def _weight_problems(cases: list[Table]) -> Iterator[Problem]:

@@ -15,7 +15,12 @@ from grader.assignment.expression import Expression
 from grader.assignment.problem import Problem
 from grader.assignment.signature import Signature
 from grader.assignment.toml_locations import KeyPath
-from grader.assignment.validate_cases import language_problems, size_problems, used_languages
+from grader.assignment.validate_cases import (
+    dtype_problems,
+    language_problems,
+    size_problems,
+    used_languages,
+)
 from grader.gpu.models import ARCHITECTURE, MODELS, as_written
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language, Role
@@ -82,11 +87,15 @@ def _no_roof(language: Language, data: Table, signature: Signature) -> str:
     """Return why kernels in a language have no roofline; "" if they have one."""
     if signature.in_host_memory:
         return "needs arrays in the GPU's memory, and one is in host memory: leave it out"
-    counted = any(
-        "flops" in benchmark and language.is_in(benchmark.get("languages", list(Language)))
+    first = signature.dtypes[0].word if signature.dtypes else ""
+    known = {kind.word for kind in signature.dtypes}
+    counted = {
+        signature.bound(dtype if dtype in known else first).arithmetic(language)
         for benchmark in data.get("benchmarks", ())
-    )
-    if counted and signature.arithmetic(language) is None:
+        if "flops" in benchmark and language.is_in(benchmark.get("languages", list(Language)))
+        for dtype in benchmark.get("dtypes", [first])
+    }
+    if None in counted or len(counted) > 1:
         return (
             "needs a known peak for `flops` of the benchmarks: arrays all in float32, or all in "
             "float16 or bfloat16. Leave out one of the two"
@@ -122,6 +131,7 @@ def _tier_problems(tiers: list[Table], at: KeyPath) -> Iterator[Problem]:
 
 def _benchmark_problems(benchmark: Table, at: KeyPath, signature: Signature) -> Iterator[Problem]:
     yield from size_problems(benchmark["sizes"], signature, (*at, "sizes"))
+    yield from dtype_problems(benchmark, signature, at)
     size = signature.element_types(signature.arrays[0])[0].size
     known = {**benchmark["sizes"], ELEMENT_SIZE: size}
     for key in ("bytes", "flops"):

@@ -28,7 +28,8 @@ def build_baseline(assignment: Assignment, device: Device, scratch: Path) -> Bui
     )
     results = ", ".join(f'"{a.name}": {a.name}' for a in signature.outputs)
     baseline = f"baseline{assignment.oracle_suffix}"
-    names = ", ".join(a.name for a in signature.arguments)
+    # Behind the arguments of a call may be a launch and the number of a type, for a submission.
+    names = ", ".join([*(a.name for a in signature.arguments), "*_"])
     path = scratch / f"{_ENTRY}_{assignment.name}{assignment.oracle_suffix}.py"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(

@@ -186,7 +186,8 @@ def calibrate(
 @click.option(
     "--update",
     is_flag=True,
-    help="First write the generated files that are out of date: stubs, header, handout's tables.",
+    help="First write the generated files that are out of date: stubs, header, handout's tables. "
+    "At last write the first lines of samples that are proposed.",
 )
 def verify(**arguments: Any) -> None:
     """Check the references, samples and oracle of assignments (staff: needs reference/).
@@ -284,11 +285,15 @@ def list_assignments(assignment: str | None) -> None:
     grade list silu                        one of them
     GRADE_ASSIGNMENTS=… grade list         assignments of another course
     """
+    from grader.assignment.catalogue import root_above
     from grader.commands.listing import list_all, list_one
     from grader.grading.selection import chosen_assignments
 
     if assignment is None:
-        list_all(chosen_assignments(()), Console())
+        chosen = chosen_assignments(())
+        list_all(chosen, Console())
+        if root_above(Path.cwd()) is None:
+            click.echo(f"\nof {chosen[0].folder.parent}: this folder is in no course of its own")
     else:
         list_one(chosen_assignments((assignment,))[0], Console())
 

@@ -35,6 +35,14 @@ _WORDS = [str(word) for word in DRAFTED]
     "array (in, out, inout), NAME:TYPE for a scalar.",
 )
 @click.option(
+    "--entry",
+    "entries",
+    multiple=True,
+    metavar="NAME(ARGUMENTS)",
+    help="A function of a file with several (repeatable), instead of --argument: its name, and its "
+    "arguments between commas.",
+)
+@click.option(
     "--types",
     metavar="NAME=TYPE,…",
     help="A type that arguments name and cases choose, such as T=float32,float16 for x:T[n]:in.",
@@ -54,6 +62,7 @@ def new(
     title: str | None,
     languages: tuple[str, ...],
     arguments: tuple[str, ...],
+    entries: tuple[str, ...],
     types: str | None,
     kernel: bool,
     course: Path | None,
@@ -64,16 +73,24 @@ def new(
     grade new vector_add                   asks for the rest
     grade new scale --language cuda --argument "x:float32[n]:in" \\
         --argument "y:float32[n]:out" --argument n:int32
+    grade new silu --entry "forward(x:float32[n]:in, y:float32[n]:out, n:int32)" \\
+        --entry "backward(x:float32[n]:in, dy:float32[n]:in, dx:float32[n]:out, n:int32)"
 
     Nothing is overwritten. The parts to fill in are listed at the end.
     """
     folder = course or course_folder(Path.cwd())
     shared = read_course(folder / ASSIGNMENTS)
     languages = languages or tuple(shared.languages)
-    if not arguments:
+    if arguments and entries:
+        raise UsageError(
+            "--argument and --entry exclude each other", tip="write the arguments into each --entry"
+        )
+    if not arguments and not entries:
         make_draft(name, title, languages, EXAMPLE.replace("--argument ", "").split())
         title, languages, arguments = _ask(name, title, languages, types)
-    draft = make_draft(name, title, languages, arguments, types=types, kernel=kernel)
+    draft = make_draft(
+        name, title, languages, arguments, entries=entries, types=types, kernel=kernel
+    )
     files = write_files(draft, folder, shared.handout)
     click.echo(f"made in {folder}:")
     for file in files:
@@ -82,9 +99,9 @@ def new(
     for file, line, text in gaps(files, folder):
         click.echo(f"  {file}:{line}: {text}")
     click.echo(
-        "\nIt works already, with a placeholder formula. After each change, run:\n"
-        "  python -m grader.assignment.generated .      stubs, header and fingerprints\n"
-        f"  grade verify {name}\n"
+        "\nIt works already, with a placeholder formula. After each change, prove it, which also\n"
+        "writes stubs, headers and the tables of the handout:\n"
+        f"  grade verify {name} --update\n"
         "What to write in each file: docs/instructors.md"
     )
 

@@ -63,7 +63,7 @@ def release(
     No archive holds a solved file; no archive for students holds hidden cases.
     """
     from grader.commands.release.readiness import not_ready, refuse_outdated
-    from grader.grading.selection import chosen_assignments
+    from grader.grading.selection import course_assignments
 
     if shown and target in FOR_STUDENTS:
         raise UsageError(f"--show is for graders: an archive for {target} has no hidden cases")
@@ -83,22 +83,24 @@ def release(
         )
     folder = output_dir if output is None else output.parent
     assert folder is not None
-    if not folder.is_dir():
+    existing = folder if output is not None or folder.exists() else folder.parent
+    if not existing.is_dir():
         name = "--output-dir" if output is None else "--output"
-        raise UsageError(f"{name}: there is no folder {folder}", tip="make it first")
+        raise UsageError(f"{name}: there is no folder {existing}", tip="make it first")
     if output is not None:
         _check_ending(target, output)
-    chosen = chosen_assignments(assignments)
+    chosen = course_assignments(assignments)
     repository = chosen[0].folder.parent.parent
     wanted = {output: chosen} if output else {_file(folder, target, one): [one] for one in chosen}
     # All of them, before the first is written.
     made = [_archive(target, some, repository, file, shown or "") for file, some in wanted.items()]
-    refuse_outdated(chosen, repository, with_stubs=target in FOR_STUDENTS)
+    stubs = target in (*FOR_STUDENTS, "prairielearn")
+    refuse_outdated(chosen, repository, with_stubs=stubs)
     for file, data, line in made:
         _write(file, data)
         click.echo(line)
     click.echo(f"next: {_GRADESCOPE_NEXT if target == 'gradescope' else _NEXT}")
-    if target in FOR_STUDENTS:
+    if stubs:
         for sentence in not_ready(chosen, repository):
             click.echo(f"warning: {sentence}", err=True)
 
@@ -131,6 +133,7 @@ def _archive(
 
 def _write(file: Path, data: bytes) -> None:
     try:
+        file.parent.mkdir(exist_ok=True)  # that of --output-dir
         file.write_bytes(data)
     except OSError as error:
         raise GraderError(f"cannot write {file}: {error.strerror or error}") from error

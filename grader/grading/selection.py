@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -53,6 +54,22 @@ def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
     if not folders:
         raise UsageError(f"there is no assignment in {root}", tip="make one: grade new NAME")
     return [read_assignment(folder) for folder in folders]
+
+
+def course_assignments(names: tuple[str, ...]) -> list[Assignment]:
+    """Return the named assignments, or all of the course that holds the current folder.
+
+    Raises UsageError as `chosen_assignments` does, and where all would be the grader's own, from
+    elsewhere: a command of staff takes minutes for each.
+    """
+    named = names or os.environ.get(catalogue.ASSIGNMENTS_VARIABLE)
+    if not named and catalogue.root_above(Path.cwd()) is None:
+        raise UsageError(
+            f"{Path.cwd()} is in no course: neither it nor a folder above it has "
+            f"{catalogue.ASSIGNMENTS}/",
+            tip="go to the course's folder (cd), or write its first assignment: grade new NAME",
+        )
+    return chosen_assignments(names)
 
 
 def selected(

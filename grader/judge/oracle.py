@@ -258,13 +258,26 @@ class Oracle:
             with limited(self._assignment.limits, file, what) as watched:
                 return function(*arguments)
         except (Exception, SystemExit, BeyondLimitError) as error:
-            lines = [
-                f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file
-            ]
-            place = f"{file}:{lines[-1]}" if lines else file
+            line = _last_line(error, file)
+            place = f"{file}:{line}" if line else file
             if watched is not None and watched.problem:
                 raise GraderError(f"{place}: {what} {watched.problem}") from None
             raise GraderError(f"{place}: {what} raised {type(error).__name__}: {error}") from error
+
+
+def _last_line(error: BaseException | None, file: str) -> int | None:
+    """Return the innermost line of a file in an error's traceback; None if it has none.
+
+    Beyond a limit, errors are raised until the call has ended, which takes a while if it has filled
+    the memory: one of them may hit the code around the call while it handles the first.
+    """
+    while error is not None:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == file]
+        if lines:
+            return lines[-1]
+        error = error.__context__
+    return None
 
 
 def _torch_type(word: str) -> torch.dtype:

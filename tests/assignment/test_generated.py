@@ -79,8 +79,14 @@ def test_stub_keeps_the_guide_and_loses_the_solution() -> None:
 
 
 def test_stub_of_python() -> None:
-    solved = "def f(x):\n    # TODO(student): 1 line\n    # Add.\n    x += 1\n    # end\n"
+    region = "    # TODO(student): 1 line\n    # Add.\n    x += 1\n    # end\n"
+    solved = f"def f(x):\n    'Add one.'\n{region}"
     assert stub_text(solved) == solved.replace("    x += 1\n", "")
+    bare = f"def f(\n    x,  # a: b\n):  # launch\n{region}"
+    assert stub_text(bare) == bare.replace("    x += 1\n", "").replace(
+        "    # end", "    pass\n    # end"
+    )
+    compile(stub_text(bare), "stub.py", "exec")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ from bad_specs import GOOD, ORACLE
 from grader.assignment.handout import with_tables
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
+from grader.checks.counters.count import counting_case
+from grader.checks.performance.roof import roofline_of, work_of
 from grader.errors import SpecError
+from grader.gpu.monitor import Peaks
 from grader.timing.decision import Scale, Tier
 from grader.vocabulary import CheckName, Language
 
@@ -105,6 +109,40 @@ def test_benchmarks_are_read(folder: Path) -> None:
     assert second.name == "rows=64, cols=1048576, edges"
     assert second.languages == {Language.CUDA}
     assert second.case(3).seed == 3
+
+
+def test_a_benchmark_runs_in_each_type_that_it_chooses(folder: Path) -> None:
+    typed = TIMED.replace(
+        '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+        '[signature.types]\nreal = ["float32", "float16"]\n',
+    ).replace("triton = { rtol = 1e-3 }", "float16 = { rtol = 2e-3 }")
+    chosen = typed.replace('values = "edges"\n', 'dtypes = ["float16", "float32"]\n')
+    assignment = read(folder, chosen)
+    first, half, single = assignment.benchmarks
+    assert (first.name, first.dtype) == ("rows=8192, cols=4096", "float32")
+    assert half.name == "rows=64, cols=1048576, float16"
+    assert [one.case(0).dtype for one in (half, single)] == ["float16", "float32"]
+    found = [
+        assignment.tolerance(one.case(0), Language.CUDA, "output").rtol for one in (half, single)
+    ]
+    assert found == [2e-3, 1e-5]
+    of_bytes = [work_of(assignment, Language.CUDA, one).gb_s for one in (half, single)]
+    assert of_bytes[1] == 2 * of_bytes[0]
+    peaks = Peaks(fp32_tflop_s=10.0, fp16_tflop_s=100.0)
+    for benchmarks, peak in (([first], 10.0), ([half], 100.0), ([first, half], None)):
+        roofline = roofline_of(assignment, Language.CUDA, benchmarks, 1000.0, peaks)
+        assert roofline is not None and roofline.tflop_s == peak
+    # A share of the roofline needs one peak.
+    mixed = chosen.replace("speedup = 0.5, share", "speedup = 0.5, roof = 0.5, share", 1)
+    mixed = mixed.replace('bytes = "2', 'flops = "rows"\nbytes = "2').replace(
+        'flops = "rows * cols"\n', ""
+    )
+    with pytest.raises(SpecError, match="needs a known peak for `flops` of the benchmarks"):
+        read(folder, mixed)
+    counted = "counters = { sizes = { rows = 64, cols = 32 }, dtype = 'float16', traffic = 3 }\n"
+    bounded = read(folder, typed.replace("[kernels.tiers]\n", f"{counted}[kernels.tiers]\n"))
+    case = counting_case(bounded, bounded.kernels[0], Language.CUDA, 0, random.Random(1))
+    assert case.dtype == "float16"
 
 
 def test_an_assignment_without_them_has_none(folder: Path) -> None:

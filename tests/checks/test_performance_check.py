@@ -377,7 +377,7 @@ def test_the_roof_is_the_copy_or_the_peak_in_the_arrays_type(
     name: str, language: Language, peaks: Peaks, kind: str | None, work_s: float | None
 ) -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / name)
-    roofline = roofline_of(assignment, language, 1000.0, peaks)
+    roofline = roofline_of(assignment, language, assignment.benchmarks, 1000.0, peaks)
     rounds = [Round(baseline_s=1.0, submission_s=0.5)] * 3
     shares = roof_shares(assignment, language, assignment.benchmarks[0], roofline, rounds)
     assert shares == (None if work_s is None else pytest.approx([work_s / 0.5] * 3))
@@ -442,7 +442,7 @@ def test_what_the_host_takes_part_in_has_no_roof_of_the_gpus(
     values = {**benchmark.sizes, "size": 4}
     submission_s = benchmark.bytes.evaluate(values) / 123_456_789  # bytes per second
     rounds = (Round(baseline_s=1.0, submission_s=submission_s),) * 9
-    roofline = roofline_of(assignment, Language.CUDA, 4 * 0.123456789, Peaks())
+    roofline = roofline_of(assignment, Language.CUDA, [benchmark], 4 * 0.123456789, Peaks())
     found = figures.timing_of(
         assignment, Language.CUDA, benchmark, Measured(rounds=rounds), roofline
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from doubled import BARE, BARE_TRITON, HALF_ONLY, doubled
 from paths import REPOSITORY
 from timing_bench import about_time, neighbour, reference, silu, speedups, timed
 
@@ -94,6 +97,26 @@ def test_one_submission_gets_one_figure(first_gpu: Gpu, language: Language) -> N
     assert {verdict.diagnosis.verdict for verdict, _ in found} == {Verdict.ACCEPTED}
     ratios = speedups(found)
     assert max(ratios) / min(ratios) <= 1.02
+
+
+def test_a_benchmark_in_each_type_and_one_of_a_bare_kernel(first_gpu: Gpu, tmp_path: Path) -> None:
+    both = HALF_ONLY.replace("sizeof(T) == 2 ? x[i] + x[i] : x[i]", "x[i] + x[i]")
+    one = ["n=16777216"]
+    for number, (language, text, names) in enumerate(
+        (
+            (Language.CUDA, both, [f"{one[0]}, float32", f"{one[0]}, float16"]),
+            (Language.CUDA, BARE, one),
+            (Language.TRITON, BARE_TRITON, one),
+        )
+    ):
+        assignment = doubled(tmp_path / str(number), bare=number > 0, n=1 << 24)
+        outcome, _ = timed(first_gpu, language, text, seed=0, assignment=assignment)
+        # Nothing is scored: there are no tiers.
+        assert outcome.evidence is not None, outcome.diagnosis
+        assert [one.name for one in outcome.evidence.benchmarks] == names
+        assert outcome.evidence.speedup is not None
+        moved = [one.gb_s * one.submission_us for one in outcome.evidence.benchmarks]
+        assert moved[0] == pytest.approx(len(names) * moved[-1], rel=0.01)
 
 
 @pytest.mark.parametrize("sample", ATTACKS)

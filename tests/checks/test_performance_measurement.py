@@ -14,10 +14,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from doubled import BARE, HALF_ONLY, doubled
 from paths import REPOSITORY
 
 from grader.assignment.cases import Case
-from grader.assignment.model import Limits
+from grader.assignment.model import Assignment, Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.baseline import build_baseline
@@ -137,11 +138,13 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         throttled: Callable[[], Sequence[str]] = lambda: (),
         enough: Callable[[Sequence[Round]], bool] = lambda rounds: len(rounds) >= 20,
         tolerance: DriftTolerance = DRIFT_TOLERANCE,
+        assignment: Assignment = SILU,
+        case: Case = CASE,
     ) -> Measured:
-        name = SILU.kernels[0].files[language]
+        name = assignment.kernels[0].files[language]
         hand_in = SourceFile(path=name, text=text)
         request = BuildRequest(
-            assignment=SILU,
+            assignment=assignment,
             source=hand_in,
             device=Device.CPU,
             architecture=None,
@@ -149,8 +152,10 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         )
         built = support_of(language).build(request)
         assert isinstance(built, Built), built
-        baseline = build_baseline(SILU, Device.CPU, tmp_path / "baseline")
-        bench = RunSetup(assignment=SILU, built=built, server=server, driver=None, private=False)
+        baseline = build_baseline(assignment, Device.CPU, tmp_path / "baseline")
+        bench = RunSetup(
+            assignment=assignment, built=built, server=server, driver=None, private=False
+        )
 
         def start(side: str, what: Built, how: Cost) -> Session:
             session = Clocked(what, Limits(), server, tuning=True)
@@ -158,7 +163,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
             clock.sides[session.pid] = side
             return session
 
-        with open_buffer_pool(bench, Oracle(SILU), CASE, sets=SETS, seed=3) as made:
+        with open_buffer_pool(bench, Oracle(assignment), case, sets=SETS, seed=3) as made:
             return measure(
                 made,
                 (built, lambda: start("hand-in", built, cost), Limits()),
@@ -205,6 +210,31 @@ def silu(input, output, n):
     assert measured.failure is None
     assert measured.found is not None
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
+
+
+def test_a_bare_kernel_is_timed_beside_a_baseline_without_a_launch(
+    timed: Callable[..., Measured], tmp_path: Path
+) -> None:
+    # The baseline got the numbers of the launch as further arguments.
+    assignment = doubled(tmp_path, bare=True)
+    measured = timed(BARE, assignment=assignment, case=assignment.benchmarks[0].case(1))
+    assert measured.failure is None
+
+
+def test_a_benchmark_is_timed_and_judged_in_its_type(
+    timed: Callable[..., Measured], tmp_path: Path
+) -> None:
+    assignment = doubled(tmp_path)
+    single, half = (benchmark.case(1) for benchmark in assignment.benchmarks)
+    assert half.name == "n=1000, float16"
+    right = timed(HALF_ONLY, assignment=assignment, case=half)
+    assert right.failure is None
+    assert right.found is not None
+    verdict, message = failed(timed(HALF_ONLY, assignment=assignment, case=single))
+    assert verdict is Verdict.TAMPERED
+    assert "wrong" in message
+    python = "def doubled(x, y, n):\n    import torch\n    torch.add(x, x, out=y)\n"
+    assert timed(python, Language.TRITON, assignment=assignment, case=half).failure is None
 
 
 def test_being_slow_in_short_bursts_gains_nothing(timed: Callable[..., Measured]) -> None:

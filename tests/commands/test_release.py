@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from paths import REPOSITORY as ROOT
 from silu_points import KERNEL
@@ -532,7 +533,7 @@ def test_github(archives: Mapping[str, Path], place: Path, kind: str) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done
     assert output.read_text().startswith("result=")
-    result = json.loads((place / "result.json").read_text())
+    result = json.loads((place / "silu.json").read_text())
     least, most = SCORES[kind]
     assert least <= sum(test["score"] for test in result["tests"]) <= most
 
@@ -655,12 +656,13 @@ def test_scripts_are_valid(archives: Mapping[str, Path], tmp_path: Path, target:
 def test_all_assignments_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     done = CliRunner().invoke(
-        cli, ["release", "gradescope", "silu", "gemm", "--output-dir", str(tmp_path)]
+        cli, ["release", "gradescope", "silu", "gemm", "--output-dir", str(tmp_path / "zips")]
     )
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["gemm.zip", "silu.zip"]
+    folder = tmp_path / "zips"
+    assert sorted(path.name for path in folder.iterdir()) == ["gemm.zip", "silu.zip"]
     for name in ("silu", "gemm"):
-        with zipfile.ZipFile(tmp_path / f"{name}.zip") as archive:
+        with zipfile.ZipFile(folder / f"{name}.zip") as archive:
             assert f"grader ci {name} " in archive.read("run_autograder").decode()
             assert f"assignments/{name}/oracle.py" in archive.namelist()
 
@@ -673,7 +675,7 @@ def test_all_assignments_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (["--output-dir", "."], "needs the names of assignments, or --all"),
         (["silu", "--all", "--output-dir", "."], "needs the names of assignments, or --all"),
         (["--all", "--output", "a.zip"], "--all makes an archive of each assignment"),
-        (["--all", "--output-dir", "nowhere"], "--output-dir: there is no folder nowhere"),
+        (["--all", "--output-dir", "nowhere/zips"], "--output-dir: there is no folder nowhere"),
         (["silu", "--output", "nowhere/a.zip"], "--output: there is no folder"),
     ],
 )
@@ -699,8 +701,36 @@ def test_archives_for_prairielearn_do_not_overwrite_each_other(
     assert {path for path in both if files[0][path] != files[1][path]} == set()
     for name, own in zip(("silu", "gemm"), files, strict=True):
         info = json.loads(own[f"questions/{name}/info.json"])
+        client, page = (
+            f"questions/{name}/clientFilesQuestion",
+            own[f"questions/{name}/question.html"],
+        )
+        offered = re.findall(r'<pl-file-download file-name="(.*?)">', page)
+        assert {"README.md", f"{name}.h"} < set(offered)
+        # A file that is missing is an error of the whole question.
+        assert {f"{client}/{file}" for file in offered} == {p for p in own if p.startswith(client)}
         entry = info["externalGradingOptions"]["entrypoint"].removeprefix("/grade/")
         assert f"grader ci {name} " in own[entry]
+
+
+def test_a_repository_of_several_assignments_adds_up_their_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    entries = {e.path: e for e in entries_of("github", chosen_assignments(("silu", "gemm")), ROOT)}
+    assert {"student_template/gemm/v1_simple.cu", "assignments/silu/README.md"} <= entries.keys()
+    assert b"out of 200 points" in entries["README.md"].data
+    workflow = yaml.safe_load(entries[".github/workflows/classroom.yml"].data)
+    job = workflow["jobs"]["grade"]
+    *_, silu, gemm, report = job["steps"]
+    assert job["timeout-minutes"] == 50
+    assert (silu["id"], gemm["id"]) == ("silu", "gemm")
+    assert "grader ci gemm" in gemm["run"] and "gemm.json" in gemm["run"]
+    assert report["with"]["runners"] == "silu,gemm"
+    assert report["env"] == {
+        "SILU_RESULTS": "${{ steps.silu.outputs.result }}",
+        "GEMM_RESULTS": "${{ steps.gemm.outputs.result }}",
+    }
 
 
 def test_one_archive_for_prairielearn_has_several_assignments(

@@ -54,6 +54,11 @@ EVERYTHING = (
 
 
 TYPED = ("x:T[n]:in", "y:T[n]:out", "n:int32")
+ENTRIES = (
+    "--entry=forward(x:float32[n]:in, y:float32[n]:out, n:int32)",
+    "--entry=backward(x:float32[rows, cols]:in, dy:int32[cols]:in, BLOCK:int32, "
+    "dx:float32[rows, cols]:out, rows:int32, cols:int32)",
+)
 
 
 def options(arguments: tuple[str, ...]) -> list[str]:
@@ -75,9 +80,12 @@ def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         ("addition", ADDITION, ("triton",)),
         ("in_place", IN_PLACE, ("cuda",)),
         ("from_scalars", FROM_SCALARS, ("cuda",)),
+        # A whole number of a float alone.
+        ("picture", (FROM_SCALARS[0], *FROM_SCALARS[2:]), ("cuda", "triton")),
         ("other_types", OTHER_TYPES, ("cuda", "triton")),
         ("bare", (*ADDITION, "--kernel"), ("triton",)),
         ("typed", ("--types=T=float32,float16", *TYPED), ("cuda",)),
+        ("two", ENTRIES, ("cuda", "triton")),
     ):
         words = [word for language in languages for word in ("--language", language)]
         result = run(tmp_path, name, *words, *options(arguments))
@@ -99,7 +107,54 @@ def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:
     assert launch.numbers({"n": 257}) == (2, 1, 1, 256, 1, 1, 0)
     solved = (tmp_path / "reference" / "fresh" / "fresh.cu").read_text(encoding="utf-8")
     assert "<<<" not in solved
-    assert not (tmp_path / "reference" / "fresh" / "samples" / "accepted").exists()
+    patch = tmp_path / "reference" / "fresh" / "samples" / "accepted" / "int-index.patch"
+    assert "+    const int i = blockIdx.x * blockDim.x + threadIdx.x;" in patch.read_text()
+
+
+def test_a_file_may_have_several_entries(tmp_path: Path) -> None:
+    assert run(tmp_path, "two", *ENTRIES).exit_code == 0
+    assignment = read_assignment(tmp_path / "assignments" / "two")
+    assert [kernel.entry for kernel in assignment.kernels] == ["forward", "backward"]
+    assert {kernel.max_score for kernel in assignment.kernels} == {50}
+    oracle = (tmp_path / "assignments/two/oracle.py").read_text(encoding="utf-8")
+    assert "\n\n\ndef expected(inputs):" in oracle
+    assert "\n\n\ndef expected_backward(inputs):" in oracle
+    assert oracle.count("def _repeated(") == 1
+    solved = (tmp_path / "reference/two/two.cu").read_text(encoding="utf-8")
+    assert '#include "forward.h"\n#include "backward.h"\n\nconstexpr int BLOCK_ = 256;' in solved
+    assert "forward_kernel<<<blocks, BLOCK_>>>(x, y, n)" in solved
+    assert "backward_kernel<<<blocks, BLOCK_>>>(x, dy, BLOCK, dx, rows, cols)" in solved
+    samples = tmp_path / "reference/two/samples"
+    fault = samples / "memory_error/write-one-past-the-end-backward/two.py"
+    assert fault.read_text().split("\n", 1)[0].endswith(" kernel=backward")
+    assert (samples / "accepted/small-blocks.patch").read_text().count("+++") == 2
+
+
+def test_one_of_several_entries_may_have_types_by_case(tmp_path: Path) -> None:
+    typed = "--entry=backward(dy:T[n]:in, dx:T[n]:out, n:int32)"
+    words = ("--types", "T=float32,float16", ENTRIES[0], typed)
+    assert run(tmp_path, "two", *words).exit_code == 0
+    forward, backward = read_assignment(tmp_path / "assignments" / "two").of_entries
+    assert not forward.signature.dtypes
+    by_type = {one.dtype: one.tolerances[Language.CUDA]["dx"].rtol for one in backward.cases}
+    assert by_type == {"float32": 1e-5, "float16": 2e-3}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--entry=forward x:float32[n]:in"], "`forward x:float32[n]:in` is no entry"),
+        ([ENTRIES[0], "--entry=b(x:float32[n]:in, n:int32)"], "b: there is no output"),
+        ([ENTRIES[0], ENTRIES[0]], '`entries[0].entry` is "forward", which is also another entry'),
+        ([ENTRIES[0], "--argument=n:int32"], "--argument and --entry exclude each other"),
+        ([*ENTRIES, "--types=T=float32,float16"], "no argument names it"),
+    ],
+)
+def test_wrong_entries_give_a_message(tmp_path: Path, words: list[str], sentence: str) -> None:
+    refused = run(tmp_path, "two", *words).exception
+    assert isinstance(refused, UsageError)
+    assert sentence in refused.message
+    assert not list(tmp_path.iterdir())
 
 
 def test_arguments_may_have_a_type_that_cases_choose(tmp_path: Path) -> None:
@@ -261,7 +316,9 @@ def test_the_course_says_in_which_languages_and_with_which_handout(tmp_path: Pat
     course.write_text('languages = ["triton"]\nhandout = "page.md"\n', encoding="utf-8")
     refused = run(tmp_path, "fresh", *options(ADDITION))
     assert isinstance(refused.exception, SpecError)
-    assert refused.exception.message == f"{tmp_path}/assignments/page.md: does not exist"
+    assert refused.exception.message == (
+        f"{tmp_path}/assignments/page.md: does not exist, but is the `handout` of course.toml"
+    )
     page = "# {title} ({name})\n\n<!-- points: generated -->\n<!-- end -->\n"
     (course.parent / "page.md").write_text(page, encoding="utf-8")
     made = run(tmp_path, "fresh", "--title", "Add {up}", *options(ADDITION))

@@ -214,6 +214,7 @@ def test_stubs_headers_and_handout_have_all_entries(scale: Assignment, course: P
     rows = list(lint_rows(scale, course / "reference" / "scale"))
     differing = [row.actual for row in rows if row.state is State.DIFFERS]
     assert differing == ["no sample in CUDA C++", "no sample in Triton"]
+    assert len([row for row in rows if row.check == "benchmarks"]) == 1
 
 
 def test_the_students_copy_counts_the_hidden_cases_of_each_entry(

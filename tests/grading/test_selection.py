@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from paths import REPOSITORY
 
+from grader.cli.main import cli
 from grader.errors import UsageError
 from grader.grading.selection import Selected, chosen_assignments, selected
 from grader.vocabulary import Language
@@ -136,6 +138,21 @@ def test_outside_a_course_it_says_where_to_go(
     with pytest.raises(UsageError, match="is in no course") as raised:
         chosen_assignments(("silu",))
     assert "GRADE_ASSIGNMENTS" in str(raised.value.tip)
+
+
+def test_staffs_commands_take_no_other_courses_assignments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In an empty folder `grade verify` verified the grader's own assignments, for 15 minutes.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRADE_ASSIGNMENTS", raising=False)
+    for command in (["verify"], ["release", "gradescope", "--all", "--output-dir", "."]):
+        refused = CliRunner().invoke(cli, command).exception
+        assert isinstance(refused, UsageError)
+        assert refused.message.startswith(f"{tmp_path} is in no course")
+        assert "grade new NAME" in str(refused.tip)
+    listed = CliRunner().invoke(cli, ["list"]).output.splitlines()
+    assert listed[-1].endswith("/assignments: this folder is in no course of its own")
 
 
 def test_an_empty_course_has_no_assignments_of_another(

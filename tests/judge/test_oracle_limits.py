@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from bad_specs import GOOD, ORACLE
@@ -70,6 +72,23 @@ def test_memory_without_end_is_named_with_its_line(tmp_path: Path) -> None:
     message = failure(assignment)
     assert message.startswith(f"{assignment.oracle}:10: expected(rows=1, cols=33) took more than ")
     assert message.endswith("64 MiB of memory (`oracle_mib` in [limits])")
+
+
+def test_the_line_is_kept_if_the_call_ends_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Freeing 16 GiB took so long that a second exception hit the code around the call.
+    @contextlib.contextmanager
+    def slowly(*_: object) -> Iterator[SimpleNamespace]:
+        try:
+            yield SimpleNamespace(problem="took more than 64 MiB of memory")
+        except BeyondLimitError:
+            raise BeyondLimitError  # noqa: B904
+
+    monkeypatch.setattr("grader.judge.oracle.limited", slowly)
+    body = "from grader.judge.oracle_limits import BeyondLimitError\n    raise BeyondLimitError"
+    assignment = assignment_with(tmp_path, body)
+    assert failure(assignment).startswith(f"{assignment.oracle}:10: expected(rows=1, cols=33) took")
 
 
 def test_an_array_that_no_memory_holds_is_named_with_its_line(tmp_path: Path) -> None:

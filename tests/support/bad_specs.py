@@ -204,7 +204,7 @@ BAD = [
         'files = { cuda = "v2.cu" }',
         'files = { cuda = ["v2.cu", "tile.cuh", "Tile.cuh"] }',
         "kernels[1].files.cuda[2]",
-        "also the file of `v2_vector`",
+        "named twice (some file systems ignore case): remove one",
     ),
     Bad(
         "header-before-the-entry",
@@ -923,6 +923,34 @@ BAD = [
         ),
     ),
     Bad(
+        "key-of-the-spec-in-a-table",
+        "points = { correctness = 40 }\n",
+        "points = { correctness = 40 }\nweek = 3\n",
+        "kernels[0].week",
+        "is a key of the whole spec: move it above [signature]",
+        below=1,
+    ),
+    Bad(
+        "dtype-of-counters-beside-the-list-of-types",
+        "correctness = 40 }\n",
+        "correctness = 40 }\ncounters = { sizes = { rows = 8, cols = 8 }, dtype = 'float64' }\n",
+        "kernels[0].counters.dtype",
+        "not in the list of `real`; did you mean `float16`?",
+        below=0,
+        also=(
+            '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+            '[signature.types]\nreal = ["float32", "float16"]\n',
+        ),
+    ),
+    Bad(
+        "dtype-of-counters-without-a-list-of-types",
+        "correctness = 40 }\n",
+        "correctness = 40 }\ncounters = { sizes = { rows = 8, cols = 8 }, dtype = 'float16' }\n",
+        "kernels[0].counters.dtype",
+        'types = { T = ["float32", "float16"] }',
+        below=1,
+    ),
+    Bad(
         "type-is-unused",
         "[signature.types.real]",
         '[signature.types.word]\ncuda = "int32"\ntriton = "int32"\n[signature.types.real]',
@@ -967,7 +995,7 @@ BAD = [
         "atol = 1e-7\nrtol = 1e-5\n",
         "",
         "tolerance.cuda",
-        "is missing",
+        "add `exact = true`, or `atol` and `rtol`",
         line=31,
     ),
     Bad(

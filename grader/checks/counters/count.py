@@ -80,8 +80,9 @@ def counting_case(
     Where the compiler splits wide accesses of others, a case of the dialect's multiples goes first.
     """
     if kernel.counters is not None:
-        dtypes = [kind.word for kind in assignment.signature.dtypes]
-        template = CaseTemplate(sizes=kernel.counters.sizes, dtype=dtypes[0] if dtypes else "")
+        first = next((kind.word for kind in assignment.signature.dtypes), "")
+        dtype = kernel.counters.dtype or first
+        template = CaseTemplate(sizes=kernel.counters.sizes, dtype=dtype)
         return template.draw(rng.getrandbits(62))
     number = dialect(language).counted_multiples
 
@@ -188,7 +189,8 @@ def judge_run(
         )
         diagnosis = Diagnosis(Verdict.TOO_SLOW, message, hint=hint)
     elif uncounted and scoring.scored:
-        diagnosis = Diagnosis(Verdict.NOT_MEASURED, messages.uncounted(uncounted))
+        others = len(uncounted) < len(scoring.most) + len(scoring.counts)
+        diagnosis = Diagnosis(Verdict.NOT_MEASURED, messages.uncounted(uncounted, others=others))
     return CheckOutcome(diagnosis=diagnosis, evidence=evidence)
 
 

@@ -80,13 +80,14 @@ _SUBJECTS: dict[FigureName, str] = {
 }
 
 
-_COUNTED: dict[CountName, str] = {
-    "launches": "kernel launches in one call",
-    "shared_bytes": "bytes of shared memory in a block",
-    "registers": "registers of a thread",
-    "barriers": "barriers passed by a block",
-    "atomics": "requests of warps for atomic operations",
-    "global_loads": "requests of warps for loads from global memory",
+# One, several, and of what.
+_COUNTED: dict[CountName, tuple[str, str, str]] = {
+    "launches": ("kernel launch", "kernel launches", "in one call"),
+    "shared_bytes": ("byte", "bytes", "of shared memory in a block"),
+    "registers": ("register", "registers", "of a thread"),
+    "barriers": ("barrier", "barriers", "passed by a block"),
+    "atomics": ("request", "requests", "of warps for atomic operations"),
+    "global_loads": ("request", "requests", "of warps for loads from global memory"),
 }
 
 
@@ -96,16 +97,18 @@ def broken_count(file: str, count: BoundedCount, *, more: int) -> tuple[str, str
     above = count.at_most is not None and count.counted > count.at_most
     bound = f"allows at most {count.at_most}" if above else f"asks for at least {count.at_least}"
     others = f" (and {more} more broken)" if more else ""
-    message = f"{file}: {count.counted} {_COUNTED[count.name]}, the assignment {bound}{others}"
+    one, several, of = _COUNTED[count.name]
+    what = f"{one if count.counted == 1 else several} {of}"
+    message = f"{file}: {count.counted} {what}, the assignment {bound}{others}"
     return message, hints("count_above" if above else "count_below")[count.name]
 
 
-def uncounted(names: Sequence[CountName]) -> str:
-    """Return which bounds are not decided here, although all others are kept."""
-    listed = ", ".join(f"`{name}` ({_COUNTED[name]})" for name in names)
+def uncounted(names: Sequence[CountName], *, others: bool) -> str:
+    """Return which bounds are not decided here; the `others`, if there are any, are kept."""
+    listed = ", ".join(f"`{name}` ({' '.join(_COUNTED[name][1:])})" for name in names)
     return (
         f"the bound on {listed} is not decided on this machine: no compiler for the course's GPU "
-        "told it; the other bounds are kept"
+        f"told it{'; the other bounds are kept' if others else ''}"
     )
 
 

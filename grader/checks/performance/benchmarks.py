@@ -135,7 +135,7 @@ def check_speed(
             copy_gb_s, busy = copy_rate_gb_s(), busy_gpu()
         if busy is not None:
             return SpeedOutcome(diagnosis=busy)
-        roofline = roofline_of(assignment, language, copy_gb_s, monitor.peaks())
+        roofline = roofline_of(assignment, language, benchmarks, copy_gb_s, monitor.peaks())
         # A worker that sees the inputs of one benchmark must not predict those of the next.
         seeds, tuning_s = random.Random(seed), 0.0
         budget_s = BUDGET_S - (time.monotonic() - begun_s)
@@ -258,7 +258,7 @@ def sets_for(
     host_free_bytes: int,
 ) -> int:
     """Return the number of buffer sets for a benchmark, within the free memory."""
-    signature = assignment.signature
+    signature = assignment.signature_of(benchmark)
     set_bytes = dict.fromkeys(Memory, 0)
     for argument in signature.arrays:
         set_bytes[argument.memory] += signature.array_bytes(argument, benchmark.sizes, language)

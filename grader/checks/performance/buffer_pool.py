@@ -88,7 +88,7 @@ class BufferPool:
         self._case = case
         self._language = setup.built.language
         self._sets = [_BufferSet(one) for one in made]
-        self._signature = setup.assignment.signature
+        self._signature = setup.assignment.signature_of(case)
         self._rng = random.Random(seed)
         self._device = torch.device("cuda" if setup.built.device is Device.CUDA else "cpu")
         self._generator = torch.Generator(self._device).manual_seed(seed)
@@ -120,7 +120,8 @@ class BufferPool:
 
     def calls(self, order: Sequence[int]) -> bytes:
         """Return the payload that asks a worker for one call on each set of `order`."""
-        arguments = call_arguments(self._signature, self._language, self._case.sizes)
+        case = self._case
+        arguments = call_arguments(self._signature, self._language, case.sizes, dtype=case.dtype)
         return pack_run(arguments, len(self._signature.arrays), order)
 
     def refresh(self, order: Sequence[int], most: int = 0) -> None:

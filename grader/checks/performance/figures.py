@@ -33,7 +33,9 @@ def performance_evidence(
 ) -> PerformanceEvidence:
     """Return the evidence of a measurement; `other_processes` counts those on the GPU."""
     state, peaks = monitor.state(), monitor.peaks()
-    roofline = roofline_of(assignment, language, copy_gb_s, peaks)
+    roofline = roofline_of(
+        assignment, language, [benchmark for benchmark, _ in measured], copy_gb_s, peaks
+    )
     timings = tuple(
         timing_of(assignment, language, benchmark, one, roofline)
         for benchmark, one in measured
@@ -83,7 +85,11 @@ def performance_evidence(
                 timings,
                 peaks,
                 other_processes,
-                float32=assignment.signature.arithmetic(language) == "float32",
+                float32={
+                    benchmark.name
+                    for benchmark, _ in measured
+                    if assignment.signature_of(benchmark).arithmetic(language) == "float32"
+                },
             )
         ),
     )
@@ -127,9 +133,12 @@ def timing_of(
 
 
 def _flags(
-    timings: Sequence[BenchmarkTiming], peaks: Peaks, other_processes: int, *, float32: bool
+    timings: Sequence[BenchmarkTiming], peaks: Peaks, other_processes: int, *, float32: set[str]
 ) -> list[str]:
-    """Return what staff should look at; a flag changes no verdict."""
+    """Return what staff should look at; a flag changes no verdict.
+
+    `float32` names the benchmarks that compute in this type.
+    """
     found = [
         f"{timing.name}: {timing.gb_s:.0f} GB/s, more than the {peaks.memory_gb_s:.0f} GB/s that "
         "this GPU's memory can move"
@@ -140,7 +149,9 @@ def _flags(
         f"{timing.name}: {timing.tflop_s:.1f} TFLOP/s in float32, more than the "
         f"{peaks.fp32_tflop_s:.1f} TFLOP/s of this GPU without its tensor cores"
         for timing in timings
-        if float32 and peaks.fp32_tflop_s and (timing.tflop_s or 0) > _BEYOND * peaks.fp32_tflop_s
+        if timing.name in float32
+        and peaks.fp32_tflop_s
+        and (timing.tflop_s or 0) > _BEYOND * peaks.fp32_tflop_s
     ]
     # Only kernels that read host memory are scored despite such a difference.
     found += [

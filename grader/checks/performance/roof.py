@@ -6,7 +6,7 @@ before any worker ran, and the peak of the arithmetic units at their highest clo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from grader.assignment.model import Assignment, Benchmark
 from grader.checks.performance.measurement import Round
@@ -24,13 +24,20 @@ WORDS: dict[RoofKind, str] = {
 
 
 def roofline_of(
-    assignment: Assignment, language: Language, copy_gb_s: float, peaks: Peaks
+    assignment: Assignment,
+    language: Language,
+    benchmarks: Iterable[Benchmark],
+    copy_gb_s: float,
+    peaks: Peaks,
 ) -> Roofline | None:
-    """Return the roofline for kernels of the assignment; None if an array is in host memory."""
+    """Return the roofline for the benchmarks; None if an array is in host memory.
+
+    It has no peak of arithmetic if they compute in types with several peaks.
+    """
     if assignment.signature.in_host_memory or not copy_gb_s:
         return None
-    peak_tflop_s = peaks.tflop_s(assignment.signature.arithmetic(language))
-    return Roofline(gb_s=copy_gb_s, tflop_s=peak_tflop_s)
+    kinds = {assignment.signature_of(one).arithmetic(language) for one in benchmarks}
+    return Roofline(gb_s=copy_gb_s, tflop_s=peaks.tflop_s(kinds.pop() if len(kinds) == 1 else None))
 
 
 def roof_shares(
@@ -65,7 +72,7 @@ def roof_kind(
 
 def work_of(assignment: Assignment, language: Language, benchmark: Benchmark) -> Point:
     """Return the fewest bytes and operations of a call, as the rates of a call of one second."""
-    signature = assignment.signature
+    signature = assignment.signature_of(benchmark)
     size = signature.element_type(signature.arrays[0], language).size
     values = {**benchmark.sizes, "size": size}
     return Point(

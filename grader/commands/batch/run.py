@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -124,8 +125,11 @@ def run_export(folder: Path, names: tuple[str, ...], out: Path, *, latest: bool)
     exported, unreadable = export(found, assignments, out)
     console = Console(soft_wrap=True, highlight=False)
     for one in exported:
-        console.print(f"{one.count} submissions in {one.folder}", markup=False)
-        console.print(f"  cd {one.folder} && {one.command}", markup=False)
+        if one.command:
+            console.print(f"{one.count} submissions in {one.folder}", markup=False)
+            console.print(f"  cd {shlex.quote(str(one.folder))} && {one.command}", markup=False)
+        else:
+            console.print(f"1 submission, nothing to compare, in {one.folder}", markup=False)
     for problem in (*found.passed_over, *unreadable):
         console.print(f"left out: {problem}", markup=False)
     if not exported:

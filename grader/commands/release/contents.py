@@ -11,6 +11,7 @@ import grader
 from grader.assignment.catalogue import ASSIGNMENTS
 from grader.assignment.dialects import may_include
 from grader.assignment.generated import STUBS_FILE, TEMPLATES
+from grader.assignment.handout import HANDOUT
 from grader.assignment.model import ORACLE_FILE, Assignment
 from grader.assignment.reader import COURSE_FILE, SPEC_FILE
 from grader.commands.release.pack import Entry
@@ -105,6 +106,12 @@ def visible_files(assignment: Assignment, *, graded_again: bool) -> Iterator[Ent
         names = (ORACLE_FILE, STUBS_FILE, *assignment.given)
         if path.is_file() and (path.name in names or path.suffix in _PAGES):
             yield _entry(path, f"{folder}/{path.name}")
+
+
+def handout_file(assignment: Assignment) -> Iterator[Entry]:
+    """Yield the handout, if there is one."""
+    if (assignment.folder / HANDOUT).is_file():
+        yield _entry(assignment.folder / HANDOUT, HANDOUT)
 
 
 def stub_files(assignment: Assignment, repository: Path) -> Iterator[Entry]:

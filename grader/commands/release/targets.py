@@ -9,12 +9,14 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import Assignment
 from grader.commands.release.contents import (
     below,
     course_file,
     graded_files,
     grader_files,
+    handout_file,
     image_files,
     stub_files,
     students_pages,
@@ -32,9 +34,28 @@ STUDENT_FOLDER = "gpu-assignments"
 BUDGETS_S = {"gradescope": 540, "prairielearn": 270, "autolab": 270, "github": 1200}
 _UUIDS = uuid.UUID("6f3a4b7e-52c6-4f4f-9a39-0b0d8f9d6f10")
 
-# Students and courses of PrairieLearn have folders for several; the other platforms set up each
-# assignment by itself.
-_OF_SEVERAL = ("student", "prairielearn")
+# Students, courses of PrairieLearn and repositories have folders for several; the other platforms
+# set up each assignment by itself.
+_OF_SEVERAL = ("student", "prairielearn", "github")
+# A step of GitHub's workflow, and what the step that reports reads of it.
+_STEP = """\
+      - name: Grade {name}
+        id: {name}
+        if: ${{{{ !cancelled() }}}}
+        run: |
+          python -m grader ci {name} \\
+            --from student_template \\
+            --format github \\
+            --output "$RUNNER_TEMP/{name}.json" \\
+            --budget {budget}
+"""
+_RESULT = """\
+          {variable}_RESULTS: "${{{{ steps.{name}.outputs.result }}}}"
+"""
+# A line of a question of PrairieLearn.
+_DOWNLOAD = """\
+    <li><pl-file-download file-name="{name}"></pl-file-download></li>
+"""
 # The assignments, the repository, and the word of `--show` ("" for none).
 Target = Callable[[Sequence[Assignment], Path, str], Iterator[Entry]]
 
@@ -80,8 +101,10 @@ def gradescope(assignments: Sequence[Assignment], _: Path, show: str) -> Iterato
     )
 
 
-def prairielearn(assignments: Sequence[Assignment], _: Path, show: str) -> Iterator[Entry]:
+def prairielearn(assignments: Sequence[Assignment], repository: Path, show: str) -> Iterator[Entry]:
     """Folders of a course: questions, and the grader in serverFilesCourse; and the image.
+
+    A question has the handout and the stubs, for students to download.
 
     Archives of several assignments share files only where these are equal.
     """
@@ -93,7 +116,16 @@ def prairielearn(assignments: Sequence[Assignment], _: Path, show: str) -> Itera
             "run.sh": f"{server}/{assignment.name}.sh",
             **{name: f"{question}/{name}" for name in ("question.html", "info.json")},
         }
-        for entry in written_files("prairielearn", _words("prairielearn", assignment, show)):
+        stubs = f"{TEMPLATES}/{assignment.name}/"
+        downloads = [
+            replace(entry, path=entry.path.removeprefix(stubs))
+            for entry in (*handout_file(assignment), *stub_files(assignment, repository))
+        ]
+        own += below(f"{question}/clientFilesQuestion", downloads)
+        words = _words("prairielearn", assignment, show) | {
+            "DOWNLOADS": "".join(_DOWNLOAD.format(name=entry.path) for entry in downloads)
+        }
+        for entry in written_files("prairielearn", words):
             own.append(replace(entry, path=paths.get(entry.path, entry.path)))
         own += below(server, graded_files(assignment))
     yield from _first_of_each_path(own, below(server, grader_files()), image_files())
@@ -151,13 +183,20 @@ def _words(
     assignments = every or (first,)
     files = [path for a in assignments for path in a.paths]
     listed = "\n".join(f"* `{a.name}`: {a.title}" for a in assignments)
+    budget = BUDGETS_S.get(target, 0)
+    steps = (_STEP.format(name=a.name, budget=budget) for a in assignments)
+    results = (_RESULT.format(name=a.name, variable=a.name.upper()) for a in assignments)
     return {
+        "STEPS": "".join(steps),
+        "RESULTS": "".join(results),
+        "RUNNERS": ",".join(a.name for a in assignments),
+        "MINUTES": str(10 + len(assignments) * budget // 60),  # the first ten to install
         "NAME": first.name,
         "TITLE": first.title,
         "TITLE_IN_JSON": json.dumps(first.title, ensure_ascii=False),
         "UUID": str(uuid.uuid5(_UUIDS, first.name)),  # the same in every release
-        "POINTS": f"{first.max_score:g}",
-        "BUDGET": str(BUDGETS_S.get(target, 0)),
+        "POINTS": f"{sum(a.max_score for a in assignments):g}",
+        "BUDGET": str(budget),
         "SHOW": f" \\\n    --show {show}" if show else "",
         "FILES": ", ".join(files),
         "ASSIGNMENTS": listed,

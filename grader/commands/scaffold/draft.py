@@ -1,4 +1,4 @@
-"""A draft of a new assignment: name, languages, arguments, case sizes and its placeholder."""
+"""A draft of a new assignment: name, languages, entries, case sizes and its placeholder."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _FORM = re.compile(
     r"(?:\[(?P<shape>[^\]]*)\]\s*(?::\s*(?P<role>\w+))?|(?:=\s*(?P<default>\S+))?)\s*"
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_ENTRY = re.compile(r"\s*(?P<name>\w+)\s*\((?P<arguments>.*)\)\s*", re.DOTALL)
+_ENTRY_EXAMPLE = '--entry "scale(x:float32[n]:in, y:float32[n]:out, n:int32)"'
 # Sizes at the boundaries of warps and blocks, by the number of extents; rotated for each further
 # extent.
 _BOUNDARY_SIZES = {1: (1, 2, 31, 32, 33, 257, 1000, 1025), 2: (1, 2, 31, 32, 33, 257, 3, 129)}
@@ -35,12 +37,24 @@ _FRACTIONS = (0.5, 2.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A new assignment; its entry and its files are named after it."""
+    """A new assignment as one of its entries has it; its files are named after it.
+
+    `further` are the drafts of the other entries, `suffix` is that of this entry's functions in the
+    oracle, and `taken` are the names of all entries' arguments.
+    """
 
     name: str
     title: str
     languages: tuple[Language, ...]
     signature: Signature
+    suffix: str = ""
+    taken: frozenset[str] = frozenset()
+    further: tuple[Draft, ...] = ()
+
+    @property
+    def entries(self) -> tuple[Draft, ...]:
+        """The draft of each entry, this one first."""
+        return (self, *self.further)
 
     @property
     def plain_title(self) -> str:
@@ -60,7 +74,7 @@ class Draft:
     @property
     def tolerance(self) -> tuple[str, ...]:
         """atol and rtol for the least precise output; () if all outputs are exact."""
-        kinds = {self.kind(output) for output in self.signature.outputs}
+        kinds = {one.kind(output) for one in self.entries for output in one.signature.outputs}
         return max((kind.tolerance for kind in kinds), key=lambda pair: [*map(float, pair)][::-1])
 
     @property
@@ -75,7 +89,7 @@ class Draft:
 
     def local(self, name: str) -> str:
         """Return `name` with underscores appended until no argument has the same name."""
-        while any(argument.name == name for argument in self.signature.arguments):
+        while name in self.taken:
             name += "_"
         return name
 
@@ -106,7 +120,7 @@ class Draft:
         return not any(array.role.read for array in self.signature.arrays)
 
     def sum_type(self, output: Argument) -> ElementType:
-        """Return the type of the sum; integer sums count positive floats."""
+        """Return the type of the sum; of floats integers add signs, of scalars quarters."""
         if not self.kind(output).is_float:
             return ElementType.INT64
         kinds = {self.kind(output), *map(self.kind, (*self.inputs, *self.others))}
@@ -192,14 +206,17 @@ def make_draft(
     name: str,
     title: str | None,
     languages: Iterable[str],
-    arguments: Iterable[str],
+    arguments: Iterable[str] = (),
     *,
+    entries: Iterable[str] = (),
     types: str | None = None,
     kernel: bool = False,
 ) -> Draft:
     """Return the draft. Raises UsageError if no assignment can have these arguments.
 
     Languages without templates, which a course may have, are left out; without one it has all.
+    `arguments` are those of one entry, named after the assignment. Or `entries` are several:
+    scale(x:float32[n]:in, y:float32[n]:out, n:int32).
     `types`, such as T=float32,float16, is a type variable of the arguments. With `kernel`, students
     write the bare kernel, which the grader launches.
     """
@@ -208,26 +225,62 @@ def make_draft(
             f"`{name}` cannot be the name of an assignment",
             tip="use lower-case letters, digits and _, with a letter first: row_softmax",
         )
+    functions = [_entry(text) for text in entries] or [(name, tuple(arguments))]
+    # An entry may do without the type that another's arguments name.
+    several = len(functions) > 1
+    named = [_names(texts, types) or not several for _, texts in functions]
+    if types and not any(named):
+        raise UsageError(f"--types {types}: no argument names it", tip="write x:T[n]:in")
+    signatures = [
+        _signature(entry, texts, types if uses else None, kernel=kernel)
+        for (entry, texts), uses in zip(functions, named, strict=True)
+    ]
+    wanted = frozenset(map(Language, languages)) & frozenset(DRAFTED) or frozenset(DRAFTED)
+    first, *others = (
+        Draft(
+            name=name,
+            title=title or name.replace("_", " ").capitalize(),
+            languages=tuple(language for language in Language if language in wanted),
+            signature=signature,
+            suffix=f"_{signature.entry}" if number else "",
+            taken=frozenset(one.name for each in signatures for one in each.arguments),
+        )
+        for number, signature in enumerate(signatures)
+    )
+    return replace(first, further=tuple(others))
+
+
+def _signature(
+    entry: str, arguments: Sequence[str], types: str | None, *, kernel: bool
+) -> Signature:
     variable, dtypes = _variable(types) if types else ("", ())
     known = [variable] if variable else []
     signature = Signature(
-        entry=name,
+        entry=entry,
         arguments=tuple(parse_argument(text, known) for text in arguments),
         types={},
         variable=variable,
         dtypes=dtypes,
     ).bound(dtypes[0].word if dtypes else "")
     for problem in _problems(signature):
-        raise UsageError(problem, tip=f"for example: {EXAMPLE}")
-    if kernel:
-        signature = replace(signature, launch=_launch(signature))
-    wanted = frozenset(map(Language, languages)) & frozenset(DRAFTED) or frozenset(DRAFTED)
-    return Draft(
-        name=name,
-        title=title or name.replace("_", " ").capitalize(),
-        languages=tuple(language for language in Language if language in wanted),
-        signature=signature,
-    )
+        raise UsageError(f"{entry}: {problem}", tip=f"for example: {EXAMPLE}")
+    return replace(signature, launch=_launch(signature)) if kernel else signature
+
+
+def _names(arguments: Iterable[str], types: str | None) -> bool:
+    """True if an argument has the type that `types`, such as T=float32,float16, makes known."""
+    name = (types or "").partition("=")[0].strip()
+    return any((match := _FORM.fullmatch(one)) and match["type"] == name for one in arguments)
+
+
+def _entry(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read `scale(x:float32[rows, cols]:in, rows:int32)`: the name and the arguments."""
+    match = _ENTRY.fullmatch(text)
+    if match is None:
+        raise UsageError(f"`{text}` is no entry", tip=f"for example: {_ENTRY_EXAMPLE}")
+    # Commas in brackets separate extents.
+    arguments = re.split(r",(?![^\[]*\])", match["arguments"])
+    return match["name"], tuple(one.strip() for one in arguments if one.strip())
 
 
 def _launch(signature: Signature) -> Launch:

@@ -7,13 +7,14 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import grader
 from grader.assignment.catalogue import ASSIGNMENTS
 from grader.assignment.expression import Expression
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
 from grader.assignment.handout import HANDOUT
-from grader.assignment.reader import read_assignment, read_text
+from grader.assignment.reader import COURSE_FILE, read_assignment, read_text
 from grader.commands.scaffold.draft import Draft, element_count, same_count
 from grader.commands.verify.lints import FILL_IN
 from grader.commands.verify.patches import make_patch
@@ -21,8 +22,17 @@ from grader.errors import GraderError, SpecError, UsageError
 from grader.text.templates import templates
 from grader.vocabulary import Language
 
+if TYPE_CHECKING:
+    import jinja2
+
 _TREES = (ASSIGNMENTS, REFERENCES, TEMPLATES)
-_PATCH = "accepted/small-blocks"  # a sample that is a patch of the solved files
+_KERNEL = "kernel"  # the template of the solved file
+# A sample that is a patch of the solved files; the other one where the grader chooses the blocks.
+_PATCHES = ("accepted/small-blocks", "accepted/int-index")
+_BLOCKS = {
+    Language.CUDA: (256, 64),
+    Language.TRITON: (1024, 256),
+}  # in the solved file, in the patch
 _SCHEMA = Path("grader/schemas/assignment.schema.json")
 
 
@@ -73,6 +83,12 @@ def gaps(files: tuple[Path, ...], course: Path) -> Iterator[tuple[Path, int, str
 def _make(draft: Draft, aside: Path, schema: str, handout: Path | None) -> None:
     texts = dict(_texts(draft, schema))
     if handout is not None:
+        if not handout.is_file():
+            raise SpecError(
+                f"does not exist, but is the `handout` of {COURSE_FILE}",
+                file=handout,
+                tip="write it, with {name} and {title} for those of an assignment",
+            )
         text = read_text(handout).replace("{name}", draft.name).replace("{title}", draft.title)
         texts[Path(ASSIGNMENTS, draft.name, HANDOUT)] = text
     for path, text in texts.items():
@@ -93,39 +109,74 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
     """Yield path and text of every file: the rendered `templates/`.
 
     `templates/assignment/` has the files of the assignment's folder, `templates/LANGUAGE/`
-    the solved file (`kernel`) and the samples (VERDICT/NAME).
+    the solved file (`kernel`) and the samples (VERDICT/NAME), for each entry. `templates/parts/`
+    has what the files say of an entry.
     """
+    environments = [_environment(one, draft, schema) for one in draft.entries]
+
+    def each(template: str, blank_lines: int = 1, **values: object) -> str:
+        texts = (one.get_template(template).render(values) for one in environments)
+        return ("\n" * blank_lines).join(texts)
+
+    for environment in environments:
+        environment.globals["each"] = each
+    patch = ""
+    for template in environments[0].list_templates():
+        group, _, name = template.removesuffix(".j2").partition("/")
+        if group == "assignment":
+            yield (
+                Path(ASSIGNMENTS, draft.name, name),
+                environments[0].get_template(template).render(),
+            )
+        elif group in draft.files and name == _KERNEL:
+            file, (width, small) = draft.files[Language(group)], _BLOCKS[Language(group)]
+            kernel = environments[0].get_template(template)
+            text = kernel.render(block=width, narrow=False)
+            yield Path(REFERENCES, draft.name, file), text
+            other = kernel.render(block=small, narrow=draft.signature.launch is not None)
+            patch += make_patch(text, other, file)
+        elif group in draft.files:
+            for one, environment in zip(draft.entries, environments, strict=True):
+                folder = _sample(one, name, several=len(environments) > 1)
+                if folder is not None:
+                    path = Path(REFERENCES, draft.name, "samples", folder)
+                    text = environment.get_template(template).render()
+                    yield path / draft.files[Language(group)], text
+    name = _PATCHES[draft.signature.launch is not None]
+    yield Path(REFERENCES, draft.name, "samples", f"{name}.patch"), patch
+
+
+def _sample(draft: Draft, name: str, *, several: bool) -> str | None:
+    """Return the folder of a sample of an entry, VERDICT/NAME; None if the entry has none."""
+    if draft.signature.launch:
+        name = name.replace("no-launch", "nothing-stored")
+    if draft.suffix and name.startswith("compile_error"):  # one for a file
+        return None
+    return f"{name}-{draft.signature.entry.replace('_', '-')}" if several else name
+
+
+def _environment(draft: Draft, whole: Draft, schema: str) -> jinja2.Environment:
+    """Return the templates for an entry of a draft."""
     environment = templates("grader.commands.scaffold")
+    several = len(whole.entries) > 1
     environment.globals |= {
         "draft": draft,
         "element_count": element_count,
+        "kernel": draft.signature.entry if several else "",
         "looked_up": _looked_up,
+        "points": _points(whole.entries.index(draft), len(whole.entries)),
         "same_count": same_count,
         "schema": schema,
         "signature": draft.signature,
     }
-    patch = ""
-    for template in environment.list_templates():
-        group, _, name = template.removesuffix(".j2").partition("/")
-        if draft.signature.launch:
-            if name == _PATCH:  # the grader chooses the blocks
-                continue
-            name = name.replace("no-launch", "nothing-stored")
-        if group == "assignment":
-            path = Path(ASSIGNMENTS, draft.name, name)
-        elif group in draft.files:
-            folder = "" if name == "kernel" else f"samples/{name}"
-            path = Path(REFERENCES, draft.name, folder, draft.files[Language(group)])
-        else:
-            continue  # macros, or the other language
-        text = environment.get_template(template).render()
-        if name == _PATCH:
-            solved = environment.get_template(f"{group}/kernel.j2").render()
-            patch += make_patch(solved, text, draft.files[Language(group)])
-        else:
-            yield path, text
-    if patch:
-        yield Path(REFERENCES, draft.name, "samples", f"{_PATCH}.patch"), patch
+    return environment
+
+
+def _points(number: int, count: int) -> tuple[int, int]:
+    """Return a kernel's points for correctness and memory: a part of 100, a quarter for memory."""
+    part = 100 // count + (number < 100 % count)
+    memory = part // 20 * 5
+    return part - memory, memory
 
 
 def _looked_up(extent: Expression, table: str) -> str:

@@ -96,8 +96,8 @@ def _syntax_error(text: str, language: Language) -> str:
             ast.parse(text)
         except SyntaxError as error:
             return (
-                f"line {error.lineno} is not Python: {error.msg}; keep a docstring in every "
-                "function, outside of TODO(student) and end"
+                f"line {error.lineno} is not Python: {error.msg}; code that it needs must be "
+                "outside of TODO(student) and end"
             )
         except ValueError:
             return "not Python"

@@ -15,6 +15,10 @@ from grader.report.model import CheckResult, Report
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
+FIRST_LINE = "first line"  # the check of a sample that has none; what is found is a proposal
+# The tool of compute-sanitizer that finds a kind of fault, if it is not memcheck.
+_GPU_TOOL = {"race": "racecheck", "uninitialized": "initcheck", "barrier": "synccheck"}
+
 
 class _Promise(NamedTuple):
     """One expectation, and whether it is met."""
@@ -144,6 +148,36 @@ def _fault(
         kept = bool(as_meant) and complete and convicted
     shown = [_finding(f) for f in (meant or findings)[:2]] or ["no finding"]
     return _Promise(expected, f"{', '.join(shown)} (memory: {check.verdict.phrase})", kept)
+
+
+def propose_fault(sample: Sample, report: Report) -> Row:
+    """Return the row of a sample without a first line: that of the most severe finding."""
+    checks = [c for k in report.kernels if k.language is not None for c in k.checks]
+    found = [
+        finding
+        for check in checks
+        if isinstance(check.evidence, MemoryEvidence)
+        for finding in check.evidence.findings
+        if finding.line
+    ]
+    if not found:
+        proposal = f"no line, and no fault is found (the verdict is {report.verdict.phrase})"
+    else:
+        first = min(found, key=lambda finding: finding.severity != "error")
+        below = sample.patch is None  # the line moves all lines of a file, but not of a patch's
+        line = ",".join(str(one + below) for one in (first.line, first.other_line) if one)
+        mark, tool = Language(sample.language).comment, _GPU_TOOL.get(first.kind, "memcheck")
+        proposal = f"{mark} expect: kind={first.kind} line={line} cpu={first.severity} gpu={tool}"
+    return _row(
+        report,
+        f"sample {sample.title}",
+        FIRST_LINE,
+        wrong=True,
+        expected=f"the fault in a new first line of {sample.path.name}",
+        actual=proposal,
+        note="a proposal; the tool of a GPU is a guess (docs/verify.md)" if found else "",
+        checks=checks,
+    )
 
 
 def _finding(finding: Finding) -> str:

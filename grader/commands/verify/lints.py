@@ -43,7 +43,8 @@ def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
     for name, (lint, expected) in LINTS.items():
         parts = assignment.of_entries if lint in _OF_ENTRIES else (assignment,)
         found = [finding for part in parts for finding in lint(part, reference)]
-        findings = found or [(State.AGREES, "as expected")]
+        # Entries that lack the same are told of once.
+        findings = list(dict.fromkeys(found)) or [(State.AGREES, "as expected")]
         for state, actual in findings:
             yield Row(
                 assignment=assignment.name, subject="spec", check=name, state=state,

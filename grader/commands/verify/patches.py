@@ -41,7 +41,7 @@ def patched_files(patch: Path, reference: Path) -> Mapping[str, str]:
     patch's line, if the patch does not apply.
     """
     lines = patch.read_text(encoding="utf-8", errors="replace").splitlines()
-    hunks = _hunks(lines, patch)
+    hunks = _hunks(lines, patch, reference)
     if not any(hunks.values()):
         raise ValueError(f"{patch} changes nothing: write the output of `diff -U1 OLD NEW`")
     return {file: _applied(found, file, patch, reference) for file, found in hunks.items()}
@@ -61,13 +61,15 @@ def make_patch(old: str, new: str, file: str) -> str:
     return "".join(f"{line}\n" for line in diff)
 
 
-def _hunks(lines: Sequence[str], patch: Path) -> dict[str, list[_Hunk]]:
+def _hunks(lines: Sequence[str], patch: Path, reference: Path) -> dict[str, list[_Hunk]]:
     files: dict[str, list[_Hunk]] = {}
     current: list[_Hunk] | None = None
+    before = ""
     for number, line in enumerate(lines, start=1):
         if line.startswith("+++ "):
-            path = line[4:].partition("\t")[0].strip()
-            name = PurePosixPath(path).name
+            name = _name(line)
+            if before and not (reference / name).is_file() and (reference / before).is_file():
+                name = before  # the new file was a copy with another name
             *others, last = Language.endings()
             if Path(name).suffix not in (*others, last):
                 known = f"{', '.join(others)} or {last}"
@@ -76,7 +78,7 @@ def _hunks(lines: Sequence[str], patch: Path) -> dict[str, list[_Hunk]]:
                 raise ValueError(f"{patch}:{number}: `{name}` occurs twice")
             current = files[name] = []
         elif line.startswith("--- "):
-            current = None
+            current, before = None, _name(line)
         elif current is not None and (match := _HUNK.fullmatch(line)):
             current.append(_Hunk(at=int(match[1]), number=number))
         elif current and line[:1] in (" ", "-", "+", ""):
@@ -86,6 +88,11 @@ def _hunks(lines: Sequence[str], patch: Path) -> dict[str, list[_Hunk]]:
             if line[:1] != "-":
                 current[-1].new.append(line[1:])
     return files
+
+
+def _name(line: str) -> str:
+    """Return the file's name in a line `--- PATH` or `+++ PATH`, behind which may be a time."""
+    return PurePosixPath(line[4:].partition("\t")[0].strip()).name
 
 
 def _applied(hunks: Sequence[_Hunk], file: str, patch: Path, reference: Path) -> str:

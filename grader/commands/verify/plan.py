@@ -28,6 +28,7 @@ from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.row import Row, proof
 from grader.commands.verify.samples import (
     Expectation,
+    MissingFaultError,
     Sample,
     in_language,
     patched_samples,
@@ -262,7 +263,8 @@ def _planned_sample(assignment: Assignment, sample: Sample, options: Options) ->
         _check_place(sample, assignment)
         sample = in_language(sample, assignment)
         language = Language(sample.language)
-        expectation = _expectation(sample)
+        stated = _expectation(sample)
+        expectation = stated or Expectation()
         kernel = _kernel_of(sample, assignment, expectation.kernel)
         if not options.wants(kernel.name, language):
             return None
@@ -283,7 +285,7 @@ def _planned_sample(assignment: Assignment, sample: Sample, options: Options) ->
         subject=subject,
         # One that must exceed the time limit does so several times.
         weight=8.0 if sample.verdict == "time_limit" else 2.0,
-        do=partial(tasks.grade_sample, assignment, sample, expectation, own),
+        do=partial(tasks.grade_sample, assignment, sample, stated, own),
     )
 
 
@@ -309,8 +311,8 @@ def _check_place(sample: Sample, assignment: Assignment) -> None:
         raise ValueError(f"`{sample.file}` is no kernel's file ({', '.join(files)})")
 
 
-def _expectation(sample: Sample) -> Expectation:
-    """Return the expectation in the sample's first line.
+def _expectation(sample: Sample) -> Expectation | None:
+    """Return the expectation in the first line; None if it must name a fault, and there is none.
 
     Raises ValueError if it is not valid or names a line without a statement.
     """
@@ -321,6 +323,8 @@ def _expectation(sample: Sample) -> Expectation:
             text = lines[number - 1].strip() if number <= len(lines) else ""
             if not text or text.startswith(("//", "#", "}")):
                 raise ValueError(f"line {number} of {sample.file} holds no statement")
+    except MissingFaultError:
+        return None
     except ValueError as error:
         raise ValueError(f"its first line: {error}") from None
     return expectation

@@ -6,10 +6,11 @@ task starts), 3 the grader failed in a task.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,21 @@ from rich.console import Console
 from grader.assignment.generated import REFERENCES, write_generated
 from grader.assignment.model import Assignment
 from grader.commands.output import write_text
+from grader.commands.verify.judgement import FIRST_LINE
 from grader.commands.verify.plan import plan
 from grader.commands.verify.row import Row, State
+from grader.commands.verify.samples import (
+    patched_samples,
+    patches_of,
+    samples_of,
+    write_first_line,
+)
 from grader.commands.verify.table import print_rows
 from grader.commands.verify.tasks import Pool, Task
 from grader.errors import ExitCode, UsageError
 from grader.grading.plan import Options
 from grader.grading.progress import Progress, progress_on
-from grader.grading.selection import check_kernels, chosen_assignments, chosen_device
+from grader.grading.selection import check_kernels, chosen_device, course_assignments
 from grader.vocabulary import Device, Language
 
 FORMAT = 1
@@ -50,10 +58,11 @@ def verify(
 ) -> int:
     """Verify what the command line requests, print the result, and return the exit code.
 
-    With `update`, first write the generated files that are out of date.
+    With `update`, first write the generated files that are out of date; at last the first lines of
+    samples that are proposed.
     """
     started_s = time.monotonic()
-    chosen = chosen_assignments(assignments)
+    chosen = course_assignments(assignments)
     repository = _repository(chosen)
     if update:
         for assignment in chosen:
@@ -88,11 +97,31 @@ def verify(
     where = options.gpu.name if options.gpu else "the CPU"
     title = f"{', '.join(a.name for a in chosen)} on {where}, {jobs} at a time"
     print_rows(rows, Console(), title=title, wall_s=wall_s)
+    if update:
+        for path in _write_first_lines(rows, repository / REFERENCES):
+            print(f"updated {path.relative_to(repository)}: verify it again")
     if json_path is not None:
         result = to_json(rows, options, repeat, wall_s)
         text = json.dumps(result, indent=2) + "\n"
         write_text(json_path, text, tip="choose another place for --json")
     return exit_code(rows)
+
+
+def _write_first_lines(rows: Sequence[Row], references: Path) -> Iterator[Path]:
+    """Write the first lines that rows propose, and yield the samples' paths."""
+    proposed = {
+        (row.assignment, row.subject): row.actual
+        for row in rows
+        if row.check == FIRST_LINE and " expect: " in row.actual
+    }
+    for reference in sorted({references / assignment for assignment, _ in proposed}):
+        samples = list(samples_of(reference))
+        for patch in patches_of(reference):
+            with contextlib.suppress(ValueError):  # it does not apply: a row says so
+                samples += patched_samples(patch, reference)
+        for sample in samples:
+            if line := proposed.get((sample.assignment, f"sample {sample.title}")):
+                yield write_first_line(sample, line)
 
 
 def exit_code(rows: Sequence[Row]) -> ExitCode:

@@ -103,6 +103,10 @@ class Expectation:
         return line in self.lines and (other_line is None or other_line in self.lines)
 
 
+class MissingFaultError(ValueError):
+    """A sample in memory_error/ has no `expect:` line, which names its fault."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One kernel file; `file` is its path below `folder`, the submission's folder.
@@ -227,6 +231,14 @@ def patched_samples(patch: Path, reference: Path) -> Iterator[Sample]:
         )
 
 
+def write_first_line(sample: Sample, line: str) -> Path:
+    """Insert an `expect:` line into a sample's file, or its patch; return the path."""
+    text = sample.path.read_text(encoding="utf-8", errors="surrogateescape")
+    written = f"{line}\n{text}"
+    sample.path.write_text(written, encoding="utf-8", errors="surrogateescape")
+    return sample.path
+
+
 def stray_files(reference: Path) -> Iterator[Path]:
     """Yield the files below the samples' folder that belong to no sample."""
     samples = list(samples_of(reference))
@@ -248,19 +260,24 @@ def parse(text: str, verdict: str) -> Expectation | None:
     """Parse the first line of a kernel file in the folder `verdict`.
 
     Returns None if it is no `expect:` line. Raises ValueError, with a sentence, if the
-    line is not valid, or if the verdict needs an `expect:` line.
+    line is not valid; MissingFaultError if there is none, and the verdict needs one.
     """
     found = _FIRST_LINE.fullmatch(text.split("\n", 1)[0].rstrip())
     values = _values(found[1]) if found else {}
     planted = None
     faulty = verdict == "memory_error" and "check" not in values and "device" not in values
+    if faulty and not values:
+        raise MissingFaultError("there is no `expect:` line")
     if faulty or "kind" in values:
         planted = _planted(values, verdict)
     else:
         _check_keys(values, (), _GENERAL)
     if verdict == "too_slow" and values.get("check") != "counters":
         if values.get("device") != "cuda":
-            raise ValueError("a sample in too_slow/ needs device=cuda, or check=counters")
+            raise ValueError(
+                "a sample in too_slow/ needs device=cuda, or check=counters, as in "
+                "`// expect: check=counters`"
+            )
         values.setdefault("why", "only times on a GPU count")
     if found is None:
         return None
@@ -302,7 +319,7 @@ def _values(text: str) -> dict[str, str]:
 def _planted(values: dict[str, str], verdict: str) -> Planted:
     if verdict != "memory_error":
         raise ValueError(f"kind is for samples in memory_error/, but this one is in {verdict}/")
-    _check_keys(values, _OF_FINDING, ("message", "why"))
+    _check_keys(values, _OF_FINDING, ("message", "kernel", "why"))
     gpu, _, severity = values["gpu"].partition(":")
     if severity not in ("", "warning"):
         raise ValueError(f"gpu={values['gpu']}: only `:warning` may follow the tool")

@@ -92,11 +92,15 @@ def failed(task: Task, message: str) -> Row:
 def grade_sample(
     assignment: Assignment,
     sample: Sample,
-    expectation: Expectation,
+    stated: Expectation | None,
     options: Options,
     state: WorkerState,
 ) -> tuple[Row, ...]:
-    """Prove that a sample gets its folder's verdict and meets its first line."""
+    """Prove that a sample gets its folder's verdict and meets its first line.
+
+    Without one, of a memory error, propose it.
+    """
+    expectation = stated or Expectation()
     by_time = expectation.check == CheckName.PERFORMANCE or sample.verdict in _TIMED
     if not (options.checks or by_time):
         # Speed has no influence on this verdict.
@@ -113,7 +117,9 @@ def grade_sample(
     report = state.grade(assignment, submission_of(sample, assignment), options)
     if sample.verdict == "tampered":
         state.renew()  # the sample may have changed the server
-    return (judgement.judge_sample(sample, expectation, report, options.device),)
+    if stated is None:
+        return (judgement.propose_fault(sample, report),)
+    return (judgement.judge_sample(sample, stated, report, options.device),)
 
 
 def submission_of(sample: Sample, assignment: Assignment) -> Submission:

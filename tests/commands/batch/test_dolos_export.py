@@ -6,8 +6,10 @@ import csv
 import shutil
 from pathlib import Path
 
+import pytest
 from classrooms import make_classroom
 from click.testing import CliRunner, Result
+from language_bench import checked_silu, inlined
 from paths import REPOSITORY
 
 from grader.cli.main import cli
@@ -31,11 +33,43 @@ def test_dolos_gets_the_files_that_were_worked_on_and_the_stub(tmp_path: Path) -
     assert "dolos run -l cpp -i stub-silu.cu info.csv" in result.output
     with (folder / "info.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [row["filename"] for row in rows] == ["ada/silu.cu", "bob/silu.cu", "cyd/silu.cu"]
+    files = ["ada/silu.cu", "bob/silu.cu", "cyd/silu.cu", "stub-silu.cu"]
+    assert [(row["filename"], row["ignored"]) for row in rows] == [
+        *((file, "") for file in files[:3]),
+        (files[3], "true"),
+    ]
     assert (folder / "ada" / "silu.cu").read_text() == (
         REPOSITORY / "reference/silu/silu.cu"
     ).read_text()
     assert "TODO(student)" in (folder / "stub-silu.cu").read_text()
+
+
+def test_of_inline_cuda_the_cuda_source_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # To Dolos a string is one token: all files of inline CUDA were alike.
+    checked_silu(tmp_path)
+    (tmp_path / "class/ada").mkdir(parents=True)
+    (tmp_path / "class/ada/silu_inline.py").write_text(inlined("__global__ void mine() {}\n"))
+    (tmp_path / "class/bob").mkdir()
+    (tmp_path / "class/bob/silu_inline.py").write_text("CUDA = no_call_of_load_inline\n")
+    monkeypatch.chdir(tmp_path)
+    result = export(tmp_path / "class", tmp_path / "out")
+    assert "dolos run -l cpp info.csv" in result.output
+    folder = tmp_path / "out/silu/silu_inline.py"
+    mine = (folder / "ada/silu_inline.py").read_text()
+    assert "__global__ void mine() {}" in mine
+    assert "load_inline" not in mine
+    assert (folder / "bob/silu_inline.py").read_text() == "CUDA = no_call_of_load_inline\n"
+
+
+def test_one_submission_is_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "class/ada").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "reference/silu/silu.cu", tmp_path / "class/ada")
+    result = export(tmp_path / "class", tmp_path / "out")
+    assert result.exit_code == 0
+    assert "1 submission, nothing to compare" in result.output
+    assert "dolos run" not in result.output
 
 
 def test_a_folder_with_files_is_not_overwritten(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ def test_a_planted_fault_is_read() -> None:
     assert parse(f"# expect: {FAULT}\nx", "memory_error") == Expectation(
         lines=(13, 16), why="shared memory only", planted=planted
     )
+    of_an_entry = parse(f"# expect: kernel=backward {FAULT}\n", "memory_error")
+    assert of_an_entry is not None and of_an_entry.kernel == "backward"
     assert planted.severity("cpu") == "warning" and not planted.convicts("cpu")
     assert planted.severity("cuda") == "warning", "the CPU's checker runs there, too"
     tool = Planted(kind="race", cpu="error", gpu="racecheck", gpu_severity="warning")
@@ -80,7 +82,7 @@ def test_an_invalid_line_is_reported(verdict: str, line: str, phrase: str) -> No
 
 @pytest.mark.parametrize("verdict", ["memory_error", "too_slow"])
 def test_some_verdicts_need_a_line(verdict: str) -> None:
-    with pytest.raises(ValueError, match=r"needs device=cuda|missing: kind"):
+    with pytest.raises(ValueError, match=r"needs device=cuda|there is no `expect:` line"):
         parse("// nothing\n", verdict)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from course import CUDA, TORCH, Course
 from slow import slow_unless
 
 from grader.commands.verify.plan import plan
 from grader.commands.verify.row import Row, State
+from grader.commands.verify.run import _write_first_lines
 from grader.commands.verify.tasks import rows_of
 from grader.grading.plan import Options
 from grader.pool.state import WorkerState
@@ -194,6 +197,18 @@ def test_a_line_that_a_compiler_or_a_message_names_is_seen(
         assert row.state is State.AGREES, (line, row)
 
 
+def test_the_line_of_a_memory_error_is_proposed(course: Course, state: WorkerState) -> None:
+    text = (course.root / GUARD).read_text(encoding="utf-8")
+    course.edit(GUARD, text, text.partition("\n")[2])
+    row = sample(course, state, "missing-guard")
+    assert (row.state, row.actual) == (State.DIFFERS, text.partition("\n")[0])
+    assert row.expected == "the fault in a new first line of v1_simple.cu"
+    references = course.root / "reference"
+    assert list(_write_first_lines([row], references)) == [course.root / GUARD]
+    assert (course.root / GUARD).read_text(encoding="utf-8") == text
+    assert list(_write_first_lines([replace(row, actual="no line")], references)) == []
+
+
 def test_a_sample_that_is_no_submission_of_the_assignment_is_reported(
     course: Course, state: WorkerState
 ) -> None:
@@ -217,7 +232,7 @@ def test_a_sample_that_is_no_submission_of_the_assignment_is_reported(
     assert "`not_submitted` is no verdict" in actual["not_submitted/x/v1_simple.cu"]
     assert "unknown here: lines" in actual["wrong_answer/x/v1_simple.cu"]
     assert "line 3 of v1_simple.cu holds no statement" in actual["wrong_answer/y/v1_simple.cu"]
-    assert "missing: kind" in actual["memory_error/x/v1_simple.cu"]
+    assert "no line, and no fault is found" in actual["memory_error/x/v1_simple.cu"]
     assert "needs device=cuda" in actual["too_slow/x/v1_simple.cu"]
 
 

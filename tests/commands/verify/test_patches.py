@@ -46,6 +46,11 @@ def test_a_hunk_is_found_by_its_text_nearest_to_its_line(reference: Path) -> Non
     assert patched_files(patch, reference)["a.cu"] == "zero\none\ntwo\nthree\n2\nfive\n"
 
 
+def test_the_edited_copy_may_have_another_name(reference: Path) -> None:
+    patch = write(reference, "--- course/a.cu\t2026\n+++ /tmp/x.cu\t2026\n@@ -2 +2 @@\n-two\n+2\n")
+    assert list(patched_files(patch, reference)) == ["a.cu"]
+
+
 @pytest.mark.parametrize(
     ("text", "phrase"),
     [
