@@ -280,6 +280,18 @@ class Signature:
         return f"void {self.entry}({', '.join(parameters)})"
 
     @property
+    def returning_declaration(self) -> str:
+        """`torch::Tensor silu(torch::Tensor input, int n)`, which returns the outputs in order."""
+        outputs = [one for one in self.outputs if one.role is Role.OUT]
+        kind = "std::vector<torch::Tensor>" if len(outputs) > 1 else "torch::Tensor"
+        parameters = (
+            f"torch::Tensor {one.name}" if one.is_array else self.c_parameter(one)
+            for one in self.arguments
+            if one not in outputs
+        )
+        return f"{kind} {self.entry}({', '.join(parameters)})"
+
+    @property
     def header_name(self) -> str:
         """`silu.h`."""
         return f"{self.entry}.h"
