@@ -266,6 +266,11 @@ class Signature:
         return f"def {self.entry}({', '.join(names)})"
 
     @property
+    def numba_declaration(self) -> str:
+        """`def silu(input, output, n)`: of a kernel too, whose block is given at the launch."""
+        return f"def {self.entry}({', '.join(argument.name for argument in self.arguments)})"
+
+    @property
     def tensor_declaration(self) -> str:
         """`void silu(torch::Tensor input, torch::Tensor output, int n)`; "" if there is none.
 
