@@ -104,6 +104,11 @@ class PythonServer:
         assert self._versions is not None
         return self._versions
 
+    def expect(self, worker: str) -> None:
+        """Let the server import what a worker's program needs, before the first of them."""
+        with self._forking, contextlib.suppress(OSError):  # `fork` finds out that it is gone
+            self._socket.send(json.dumps({"expect": worker}).encode())
+
     def fork(
         self, request: Request, *, channel: int, limits: spawn.Limits, link: int | None = None
     ) -> spawn.Program:

@@ -32,11 +32,23 @@ class Numba(LanguageSupport):
 
     def build(self, request: BuildRequest) -> Built | Rejected:
         """Check the file's syntax and its entry."""
-        rejected = unfit(request.source) or _missing()
+        rejected = unfit(request.source)
         if rejected is not None:
             return rejected
+        if self.missing():
+            return Rejected(
+                verdict=Verdict.NOT_MEASURED,
+                message="Numba is not on this machine: its kernels cannot be compiled",
+                hint='install the extra `numba`: pip install "gpu-grade[numba]"',
+                evidence=BuildEvidence(tool="Numba", cached=False),
+            )
         signature, source = request.assignment.signature, request.source
         return build_python(signature, source, request.device, request.scratch, self.language)
+
+    def missing(self) -> str:
+        """Return "Numba" if it or its CUDA target is not installed."""
+        there = all(importlib.util.find_spec(name) is not None for name in _PACKAGES)
+        return "" if there else "Numba"
 
     def zeros(self, signature: Signature) -> str | None:
         """Return a file whose host code writes zeros."""
@@ -61,14 +73,3 @@ class Numba(LanguageSupport):
         setup = context.setup(built, private=False)
         return check_numba_counters(setup, (case, context.data(case)), scoring)
 
-
-def _missing() -> Rejected | None:
-    """Return why this machine cannot grade Numba, None if it can."""
-    if all(importlib.util.find_spec(name) is not None for name in _PACKAGES):
-        return None
-    return Rejected(
-        verdict=Verdict.NOT_MEASURED,
-        message="Numba is not on this machine: its kernels cannot be compiled",
-        hint='install the extra `numba`: pip install "gpu-grade[numba]"',
-        evidence=BuildEvidence(tool="Numba", cached=False),
-    )

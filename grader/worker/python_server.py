@@ -147,7 +147,11 @@ def main() -> None:
         if not data:
             return
         request = json.loads(data)
-        _program(request["worker"])
+        # A worker whose program cannot be imported says why.
+        with contextlib.suppress(Exception):
+            _program(request.get("expect") or request["worker"])
+        if "expect" in request:
+            continue
         pid, pidfd = fork_worker(request, descriptors)
         socket.send_fds(channel, [str(pid).encode()], [pidfd])
         for descriptor in (*descriptors, pidfd):
