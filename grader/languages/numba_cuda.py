@@ -72,4 +72,3 @@ class Numba(LanguageSupport):
         built = replace(context.built, device=Device.CPU)
         setup = context.setup(built, private=False)
         return check_numba_counters(setup, (case, context.data(case)), scoring)
-

@@ -29,7 +29,7 @@ from grader.emulation.triton_ir.storage import View
 _THREADS = 1 << 14  # of a batch: its registers stay in a core's caches
 _EVERY = 64  # steps between looks at the clock
 # So often the threads that are furthest run first: others may wait for them.
-_FAIR = 256
+_FAIR = 16
 
 
 @dataclass(slots=True, kw_only=True)

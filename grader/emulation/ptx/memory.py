@@ -257,8 +257,9 @@ class Memory:
                 fresh[places] = held
             if bool(fresh.any()):
                 at = int(offsets[fresh][0] - window.start) % max(window.size, 1) // window.item
-                name = window.name if storage is not None else "shared memory"
-                words = findings.unwritten(name, int(fresh.sum()), at)
+                words = findings.unwritten(window.name, int(fresh.sum()), at)
+                if storage is None:
+                    words = f"reads shared memory that its block has not written, at byte {at:,}"
                 self.report(
                     "uninitialized", words, access, lanes, mine[fresh], line,
                     window=window, element=at,

@@ -177,7 +177,7 @@ def _functions(
     current: _Function | None = None
     depth, line = 0, None
     for statement in statements:
-        if statement.startswith(".loc"):
+        if re.match(r"\.loc\b", statement):
             line = _line(statement, files, file, line)
         elif statement == "{":
             depth += 1
@@ -191,6 +191,8 @@ def _functions(
         elif found := _FUNCTION.match(statement):
             name = found[3]
             results, parameters = (_parameters(found[group] or "") for group in (2, 4))
+            if name in functions:
+                raise PtxError("two functions of one name")
             current = _Function(name, found[1] == "entry", parameters, results, [])
         elif found := _ARRAY.match(statement):
             arrays[found[4]] = _array(found)

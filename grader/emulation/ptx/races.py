@@ -67,12 +67,14 @@ class _Trace:
         apart = (self.warp_epoch[cells] != who.warp_epochs) & self._one_warp(cells, who)
         old = cells[stale | apart]
         self.least[old], self.most[old] = _NOBODY, -1
-        np.minimum.at(self.least, cells, who.threads)
-        np.maximum.at(self.most, cells, who.threads)
-        np.minimum.at(self.least_block, cells, who.blocks)
-        np.maximum.at(self.most_block, cells, who.blocks)
         self.block[cells], self.epoch[cells] = who.blocks, who.epochs
         self.warp_epoch[cells], self.line[cells] = who.warp_epochs, who.line
+        # Of several blocks at once in a cell, the one that is remembered there.
+        kept = self.block[cells] == who.blocks
+        np.minimum.at(self.least, cells[kept], who.threads[kept])
+        np.maximum.at(self.most, cells[kept], who.threads[kept])
+        np.minimum.at(self.least_block, cells, who.blocks)
+        np.maximum.at(self.most_block, cells, who.blocks)
 
     def _one_warp(self, cells: Values, who: Who) -> Values:
         warps = (who.threads % who.per_block) // WARP
