@@ -51,11 +51,12 @@ def run(
     checked: bool = True,
     shared: int = 0,
     deadline_s: float | None = None,
+    file: str = FILE,
 ) -> list[Finding]:
     """Run the kernel of a text; return what was found."""
     found = Findings()
     launch = Launch(
-        kernel=parse(text, FILE),
+        kernel=parse(text, file),
         grid=grid,
         block=block,
         arguments=[_argument(one) for one in arguments],

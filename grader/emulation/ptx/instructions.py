@@ -23,6 +23,7 @@ from grader.emulation.triton_ir.layouts import WARP
 _STOPS = ("bra", "ret", "exit", "trap", "bar", "barrier", "brkpt")
 _ADDRESS = re.compile(r"\[\s*([\w%$.~]+)\s*(?:\+\s*(-?\w+)\s*)?\]$")
 _FLOAT = re.compile(r"0([fFdD])([0-9A-Fa-f]+)$")
+_LOW = np.uint64(0xFFFFFFFF)
 _ATOMIC: dict[str, Callable[[Values, Values], Values]] = {
     "add": lambda old, new: old + new[0],
     "min": lambda old, new: np.minimum(old, new[0]),
@@ -52,6 +53,7 @@ class Batch(Protocol):
     thread: Values
     block: Values
     warp_epochs: Values
+    carry: Values
     registers: list[Values | None]
     given: dict[str, bytes]
     parameters: dict[str, Values]
@@ -80,6 +82,10 @@ class Code:
         self.steps: list[Callable[[Batch, Values | None], None] | None] = []
         self.numbers = {name: i for i, name in enumerate(kernel.registers)}
         self.widths = [WIDTHS[kind] for kind in kernel.registers.values()]
+        # The compiler makes atomics that the hardware lacks of a load and compare-and-swap.
+        self.atomic_lines = {
+            one.line for one in kernel.code if one.parts[0] == "atom" and "cas" in one.parts
+        }
         self.joins = set(kernel.labels.values())
         names = {one.parts[0] for one in kernel.code}
         # Threads may wait for others at a lock; those of a warp function must stay together.
@@ -182,7 +188,7 @@ def _writer(code: Code, operand: str) -> Writer:
 def _compile(code: Code, one: Instruction) -> Step:
     """Return the function of an instruction; UnknownError if there is none."""
     name = one.parts[0]
-    special = _SPECIAL_FORMS.get(name)
+    special = _with_carry if "cc" in one.parts else _SPECIAL_FORMS.get(name)
     if special is not None:
         return special(code, one)
     operate = operations.compute.get(name)
@@ -315,12 +321,13 @@ def _load(code: Code, one: Instruction) -> Step:
     if "param" in one.parts:
         return _load_parameter(code, one, kind, writes)
     address, line = _address(code, one.operands[1]), one.line
+    strong = line in code.atomic_lines or "volatile" in one.parts
 
     def step(batch: Batch, who: Values | None) -> None:
         at = address(batch, who)
         if not len(at):
             return
-        held = batch.memory.load(kind, count, at, batch.lanes(who), line)
+        held = batch.memory.load(kind, count, at, batch.lanes(who), line, strong=strong)
         for i, write in enumerate(writes):
             write(batch, who, held[:, i].copy())
 
@@ -401,6 +408,31 @@ def _atomic(code: Code, one: Instruction) -> Step:
         before = batch.memory.update(operate, operand, at, batch.lanes(who), line)
         if write is not None:
             write(batch, who, before)
+
+    return step
+
+
+def _with_carry(code: Code, one: Instruction) -> Step:
+    """`add.cc`, `addc`, `mad.lo.cc`, `madc.hi` and the like, of 32 bits."""
+    name = one.parts[0].removesuffix("c")
+    kind = operations.types_of(one.parts)[-1]
+    if DTYPES[kind].itemsize != 4:
+        raise UnknownError(".".join(one.parts))
+    takes, gives = one.parts[0].endswith("c"), "cc" in one.parts
+    reads = [_reader(code, text, "u32") for text in one.operands[1:]]
+    write, high = _writer(code, one.operands[0]), "hi" in one.parts
+
+    def step(batch: Batch, who: Values | None) -> None:
+        threads = slice(None) if who is None else who
+        values = [read(batch, who).astype("u8") for read in reads]
+        if name == "mad":
+            product = values[0] * values[1]
+            values = [product >> np.uint64(32) if high else product & _LOW, values[2]]
+        before = batch.carry[threads].astype("u8") if takes else np.uint64(0)
+        result = values[0] - values[1] - before if name == "sub" else values[0] + values[1] + before
+        if gives:
+            batch.carry[threads] = result >> np.uint64(32) != 0
+        write(batch, who, (result & _LOW).astype("u4"))
 
     return step
 
@@ -488,6 +520,9 @@ def _same(code: Code, one: Instruction) -> Step:
 
 
 _SPECIAL_FORMS: dict[str, Callable[[Code, Instruction], Step]] = {
+    "addc": _with_carry,
+    "subc": _with_carry,
+    "madc": _with_carry,
     "mov": _move,
     "cvt": _convert,
     "cvta": _same,

@@ -27,6 +27,8 @@ from grader.emulation.triton_ir.runner import KernelError, TimeLimitError
 from grader.emulation.triton_ir.storage import View
 
 _THREADS = 1 << 14  # of a batch: its registers stay in a core's caches
+_MOST_LOCAL = 512 << 10  # bytes of a thread, as on a GPU
+_MOST_LOCAL_OF_BATCH = 64 << 20
 _EVERY = 64  # steps between looks at the clock
 # So often the threads that are furthest run first: others may wait for them.
 _FAIR = 16
@@ -68,7 +70,11 @@ def execute(
     # other then, and are taken as ordered.
     alone = bool(names & {"membar", "fence"} and names & {"atom", "red"})
     memory.blocks_ordered = alone
-    size = 1 if alone else max(1, _THREADS // threads)
+    local = sum(array.size for array in kernel.arrays.values() if array.space == "local")
+    if local > _MOST_LOCAL:
+        raise unsupported(f"{local:,} bytes of local memory in a thread", None)
+    together = min(_THREADS, _MOST_LOCAL_OF_BATCH // max(local, 1))
+    size = 1 if alone else max(1, together // threads)
     blocks = math.prod(launch.grid)
     own = len(memory.windows)
     ran = 0
@@ -105,6 +111,7 @@ class _Batch:
         self.registers: list[Values | None] = [None] * len(code.widths)
         self.epochs = np.zeros(blocks, dtype="i8")
         self.warp_epochs = np.zeros(self.threads, dtype="i8")
+        self.carry = np.zeros(self.threads, dtype=bool)
         self.place = np.zeros(self.threads, dtype="i8")
         self.waits = np.zeros(self.threads, dtype=bool)
         self.ended = np.zeros(self.threads, dtype=bool)

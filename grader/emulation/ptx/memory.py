@@ -313,13 +313,24 @@ class Memory:
     # ---- what an access does ----
 
     def load(
-        self, kind: np.dtype[Any], count: int, addresses: Values, lanes: Lanes, line: int | None
+        self,
+        kind: np.dtype[Any],
+        count: int,
+        addresses: Values,
+        lanes: Lanes,
+        line: int | None,
+        *,
+        strong: bool = False,
     ) -> Values:
-        """Return so many values of a type for each lane, which are at its address."""
+        """Return so many values of a type for each lane, which are at its address.
+
+        A `strong` load is a part of an atomic operation, or volatile.
+        """
         result = np.zeros((len(addresses), count), dtype=kind)
         size = kind.itemsize * count
         for window, mine, offsets in self.lanes_of("load", size, addresses, lanes, line):
-            self._race(window, "load", size, offsets, lanes, mine, line)
+            access: Access = "atomic" if strong else "load"
+            self._race(window, access, size, offsets, lanes, mine, line)
             typed, index = _typed(window, kind, offsets, count)
             result[mine] = typed[index]
         return result

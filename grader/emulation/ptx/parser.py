@@ -287,7 +287,7 @@ class _Assembler:
             elif found := _CALL.match(text):
                 self._call(found, names, (*callers, function.name))
             elif not text.startswith("."):
-                instruction = _instruction(text, line, mark, names)
+                instruction = _instruction(text, line, mark, names, kernel.registers)
                 if mark and instruction.parts[0] in ("ret", "exit"):
                     instruction = Instruction(("bra",), (end,), instruction.guard, line)
                 kernel.code.append(instruction)
@@ -328,10 +328,15 @@ class _Assembler:
 
 def _own(register: str, mark: str) -> str:
     """Return a register's name in the kernel; those of the hardware keep theirs."""
-    return register if not mark or SPECIAL.match(register) else f"%{mark}{register[1:]}"
+    if not mark or SPECIAL.match(register):
+        return register
+    # In assembly of a library's names have no %.
+    return f"%{mark}{register[1:]}" if register.startswith("%") else mark + register
 
 
-def _instruction(text: str, line: int | None, mark: str, names: dict[str, str]) -> Instruction:
+def _instruction(
+    text: str, line: int | None, mark: str, names: dict[str, str], registers: dict[str, str]
+) -> Instruction:
     found = _INSTRUCTION.match(text)
     if found is None:
         raise PtxError(f"`{text[:60]}`")
@@ -339,7 +344,9 @@ def _instruction(text: str, line: int | None, mark: str, names: dict[str, str]) 
 
     def renamed(word: re.Match[str]) -> str:
         name = word[0]
-        return _own(name, mark) if name.startswith("%") else names.get(name, name)
+        if name.startswith("%") or mark + name in registers:
+            return _own(name, mark)
+        return names.get(name, name)
 
     if opcode.startswith("bra") and "." not in opcode.replace("bra.uni", "bra"):
         operands: tuple[str, ...] = (mark + rest.strip(),)
