@@ -57,6 +57,10 @@ class NumbaLaunches:
 
     def call(self, dispatcher: Any, values: tuple[Any, ...], config: "Configured") -> None:
         """Launch a kernel."""
+        # Parameters that are left out have their default.
+        left_out = dispatcher.py_func.__code__.co_argcount - len(values)
+        if 0 < left_out <= len(defaults := dispatcher.py_func.__defaults__ or ()):
+            values += defaults[-left_out:]
         hosts = [(i, value) for i, value in enumerate(values) if isinstance(value, np.ndarray)]
         given = list(values)
         for i, value in hosts:  # Numba copies arrays of the host there and back

@@ -95,10 +95,19 @@ class Code:
             try:
                 self.steps.append(None if stops else _compile(self, instruction))
             except UnknownError as error:
-                raise unsupported(str(error), instruction.line) from None
-            except (KeyError, IndexError, ValueError, AttributeError) as error:
+                self.steps.append(_refused(str(error), instruction.line))
+            except (KeyError, IndexError, ValueError, AttributeError):
                 words = f"`{'.'.join(instruction.parts)[:40]}` of another form"
-                raise unsupported(words, instruction.line) from error
+                self.steps.append(_refused(words, instruction.line))
+
+
+def _refused(words: str, line: int | None) -> Step:
+    """Return the function of an instruction that cannot run; no thread may ever come to it."""
+
+    def step(batch: Batch, who: Values | None) -> None:
+        raise unsupported(words, line)
+
+    return step
 
 
 def unsupported(words: str, line: int | None) -> Unsupported:

@@ -28,7 +28,7 @@ from grader.emulation.triton_ir.storage import View
 
 _THREADS = 1 << 14  # of a batch: its registers stay in a core's caches
 _MOST_LOCAL = 512 << 10  # bytes of a thread, as on a GPU
-_MOST_LOCAL_OF_BATCH = 64 << 20
+_MOST_BYTES = 256 << 20  # of the threads of a batch: their registers, or their local memory
 _EVERY = 64  # steps between looks at the clock
 # So often the threads that are furthest run first: others may wait for them.
 _FAIR = 16
@@ -63,7 +63,9 @@ def execute(
         name: memory.add_view(one).to_bytes(8, "little") if isinstance(one, View) else one
         for (name, _, _), one in zip(kernel.parameters, launch.arguments, strict=True)
     }
-    code = Code(kernel)
+    code = kernel.prepared
+    if not isinstance(code, Code):
+        code = kernel.prepared = Code(kernel)
     threads = math.prod(launch.block)
     names = {one.parts[0] for one in kernel.code}
     # With fences, an atomic may say that another block's work is done. Blocks run one after the
@@ -73,7 +75,8 @@ def execute(
     local = sum(array.size for array in kernel.arrays.values() if array.space == "local")
     if local > _MOST_LOCAL:
         raise unsupported(f"{local:,} bytes of local memory in a thread", None)
-    together = min(_THREADS, _MOST_LOCAL_OF_BATCH // max(local, 1))
+    of_thread = max(local, 8 * len(kernel.registers), 1)
+    together = min(_THREADS, _MOST_BYTES // of_thread)
     size = 1 if alone else max(1, together // threads)
     blocks = math.prod(launch.grid)
     own = len(memory.windows)
@@ -247,6 +250,10 @@ class _Batch:
     def _release(self) -> None:
         """Let the threads of each block go on that are all at a barrier."""
         waiting = self.waits
+        if waiting.all() and bool((self.place == self.place[0]).all()):
+            self.epochs += 1
+            self.waits[:] = False
+            return
         for block in np.unique(self.block[waiting]).tolist():
             mine = waiting & (self.block == block)
             places = np.unique(self.place[mine])

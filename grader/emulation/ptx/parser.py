@@ -16,8 +16,10 @@ WIDTHS = {
 _MOST_INSTRUCTIONS = 100_000
 _MOST_CALLS = 64  # that are nested
 _MOST_BYTES = 64 << 20  # of an array of the module
+_MOST_LINES = 10_000  # of one statement
+_MOST_CHARACTERS = 10_000  # of one instruction
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_COMMENT = re.compile(r"//[^\n]*")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:.*?inlined_at\s+(\d+)\s+(\d+)\s+\d+)?")
 _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.+)", re.S)
@@ -38,6 +40,9 @@ _FUNCTION = re.compile(
 _CALL = re.compile(
     r"call(?:\.uni)?\s+(?:\(([^)]*)\)\s*,\s*)?([\w$.]+)\s*(?:,\s*\(([^)]*)\))?\s*$", re.S
 )
+_LABEL = re.compile(r"\s*([\w$]+)\s*:(?!:)")
+_BRACES = re.compile(r"[{}\s]+")
+_HEAD = re.compile(r"(?:\.\w+\s+)*\.(?:entry|func)\b")
 _INSTRUCTION = re.compile(r"(?:@(!?)(%[\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _WORD = re.compile(r"(?<![\w.])%?[A-Za-z_$][\w$]*")
 # Registers of the hardware, which no function declares.
@@ -90,6 +95,7 @@ class Kernel:
     arrays: dict[str, Array] = field(default_factory=dict)
     # Of functions that were called: arguments and results, by bytes.
     locals: dict[str, int] = field(default_factory=dict)
+    prepared: object = None  # what the machine made of it
 
 
 @dataclass(slots=True)
@@ -135,6 +141,8 @@ def _statements(text: str) -> list[str]:
         if not held and re.match(r"\.(loc|file|version|target|address_size|section)\b", stripped):
             found.append(stripped)
             continue
+        if len(held) > _MOST_LINES:
+            raise PtxError("a statement of too many lines")
         for piece in re.split(r"(;)", stripped):
             if piece == ";":
                 found.append(" ".join(held).strip())
@@ -146,26 +154,22 @@ def _statements(text: str) -> list[str]:
 
 def _opened(piece: str, held: list[str]) -> list[str]:
     """Return what ends before the rest of a piece, which is added to `held`."""
-    found = []
-    while piece:
-        text = piece.strip()
-        label = re.match(r"([\w$]+)\s*:(?!:)", text)
-        if label and not held:
+    found, at = [], 0
+    while at < len(piece):
+        if not held and (label := _LABEL.match(piece, at)):
             found.append(f"{label[1]}:")
-            piece = text[label.end() :]
-        elif text in ("{", "}") or (not held and text[:1] in ("{", "}")):
-            if held:
-                found.append(" ".join(held))
-                held.clear()
-            found.append(text[0])
-            piece = text[1:]
-        elif text.endswith("{") and re.search(r"\.(entry|func)\b", " ".join([*held, text])):
-            found += [" ".join([*held, text[:-1]]), "{"]
-            held.clear()
-            piece = ""
+            at = label.end()
+        elif not held and (braces := _BRACES.match(piece, at)):
+            found += [one for one in braces[0] if one in "{}"]
+            at = braces.end()
         else:
-            held.append(text)
-            piece = ""
+            rest = piece[at:].strip()
+            if rest in ("{", "}") or (rest.endswith("{") and _HEAD.match(" ".join(held) or rest)):
+                found += [" ".join([*held, rest[:-1]]), rest[-1]]
+                held.clear()
+            else:
+                held.append(rest)
+            break
     return found
 
 
@@ -337,7 +341,7 @@ def _own(register: str, mark: str) -> str:
 def _instruction(
     text: str, line: int | None, mark: str, names: dict[str, str], registers: dict[str, str]
 ) -> Instruction:
-    found = _INSTRUCTION.match(text)
+    found = _INSTRUCTION.match(text) if len(text) <= _MOST_CHARACTERS else None
     if found is None:
         raise PtxError(f"`{text[:60]}`")
     opcode, rest = found[3], found[4]

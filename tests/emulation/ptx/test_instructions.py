@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -192,3 +194,18 @@ def test_what_is_unknown_is_refused(name: str) -> None:
 def test_a_text_that_is_no_kernel_is_refused(text: str) -> None:
     with pytest.raises(PtxError):
         parse(text, "kernel.py")
+
+
+UNITS = ["/*", "[", "{", "}", "x{\n", "(", "%r1,", ";", "L:", ".loc 1 1 1 inlined_at ", "call f, (",
+         "@%p1 ", ".reg .b32 %r<9>;", "add.s32 %r1, %r1, %r1;\n", "mov.b64 {", ".local .b8 a[1];",
+         "0f", "\n"]  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_no_text_takes_long_to_read(inside: bool) -> None:
+    for unit in UNITS:
+        text = unit * (60_000 // len(unit))
+        began_s = time.process_time()
+        with contextlib.suppress(PtxError):
+            parse(kernel(text, 0) if inside else text, "kernel.py")
+        assert time.process_time() - began_s < 1, unit
