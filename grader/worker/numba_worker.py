@@ -75,10 +75,10 @@ def prepare() -> None:
     survive a fork.
     """
     from numba import cuda
-    from numba.core import config, types
+    from numba.core import types
+    from numba.cuda.core import config
 
-    config.DISABLE_ERROR_MESSAGE_HIGHLIGHTING = 1
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small cases have small grids
 
     def first(array: Any) -> None:
         i = cuda.grid(1)

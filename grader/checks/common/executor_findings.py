@@ -17,7 +17,6 @@ from grader.vocabulary import Language
 TOOL = "executor of Triton's IR"  # its name in reports
 _TOOLS = {Language.NUMBA: "executor of PTX"}
 
-NOT_OWN = "the result is computed by torch, not by a kernel of yours"
 NOT_OWN_HINT = (
     "the output was written even with all launches of your kernels left out: compute and store "
     "the result in a kernel of your own"
@@ -29,6 +28,12 @@ _ACCESS = {"load": "read", "store": "write", "atomic": "atomic"}
 def tool_of(language: Language) -> str:
     """Return the name of a language's executor in reports."""
     return _TOOLS.get(language, TOOL)
+
+
+def not_own(language: Language) -> str:
+    """Say that no kernel has computed the result."""
+    who = "torch" if language is Language.TRITON else "host code"
+    return f"the result is computed by {who}, not by a kernel of yours"
 
 
 def read_run(
