@@ -176,8 +176,8 @@ def _passed(values: list[View | int | float], kernel: Kernel) -> list[View | byt
         if dtype.kind == "f" and isinstance(value, float):
             given.append(np.array([value]).astype(dtype).tobytes())
         elif isinstance(value, float):
-            # A number of single or double precision in a parameter that is declared as bits.
-            given.append(struct.pack("<f" if size == 4 else "<d", value))
+            # In a parameter that is declared as bits.
+            given.append(struct.pack({2: "<e", 4: "<f"}.get(size, "<d"), value))
         else:
             given.append((int(value) % (1 << 8 * size)).to_bytes(size, "little"))
     return given

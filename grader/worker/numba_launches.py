@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from grader.protocol import launches
+from grader.worker import triton_compile_time
 from grader.worker.numba_arrays import DeviceArray, as_tensor
 from grader.worker.triton_launches import Launches, LaunchStopped
 
@@ -73,8 +74,9 @@ class NumbaLaunches:
             raise RuntimeError(_INVALID)
         if grid[0] > launches.MOST_PROGRAMS or max(grid[1:]) > launches.MOST_PROGRAMS_YZ:
             raise RuntimeError(_INVALID)
+        name = dispatcher.py_func.__name__
         kernel.settings = {
-            "kernel": dispatcher.py_func.__name__,
+            "kernel": name if name.isidentifier() else "kernel",
             "file": Path(self._file).name,
             "block": list(block),
             "shared": config.shared,
@@ -108,17 +110,18 @@ class NumbaLaunches:
             if options.get("link"):
                 self.refuse("kernels that are linked with other files")
             try:
-                self._compiled[key], _ = compiled(
-                    dispatcher.py_func,
-                    types,
-                    lineinfo=True,
-                    device=False,
-                    fastmath=options.get("fastmath", False),
-                    cc=self._capability,
-                    opt=True,
-                    abi="numba",
-                    output="ptx",
-                )
+                with triton_compile_time.told():
+                    self._compiled[key], _ = compiled(
+                        dispatcher.py_func,
+                        types,
+                        lineinfo=True,
+                        device=False,
+                        fastmath=options.get("fastmath", False),
+                        cc=self._capability,
+                        opt=True,
+                        abi="numba",
+                        output="ptx",
+                    )
             except Exception as error:
                 words = _words(error, self._file)
                 error.grader_words = words  # type: ignore[attr-defined] # `worker_log` reads it
@@ -174,6 +177,13 @@ def install(recorder: NumbaLaunches) -> None:
     CUDADispatcher.forall = forall
     CUDADispatcher.compile = compile_now
     CUDADispatcher.call = lambda kernel, values, config: recorder.call(kernel, values, config)
+
+
+def report_compiler() -> None:
+    """Have the time of Numba's compiler told to the judge, on a GPU."""
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    CUDADispatcher.compile = triton_compile_time.reported(CUDADispatcher.compile)
 
 
 def leave_out() -> None:
