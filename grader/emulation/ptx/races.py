@@ -126,14 +126,14 @@ class Traces:
 
         `differs` says of a store where memory held another value, `bits` is what it stores.
         """
-        first, last = offsets // self.unit, (offsets + size - 1) // self.unit
+        first, *others = (offsets // self.unit + k for k in range(-(-size // self.unit)))
         for other in _AGAINST[access]:
             if other not in self.kinds:
                 continue
             trace = self.kinds[other]
             bad, whose = trace.meets(first, who, ordered=ordered)
-            if size > self.unit:
-                more, those = trace.meets(last, who, ordered=ordered)
+            for cells in others:
+                more, those = trace.meets(cells, who, ordered=ordered)
                 bad, whose = bad | more, np.where(bad, whose, those)
             if bool(bad.any()):
                 differ = bad & differs
@@ -151,9 +151,8 @@ class Traces:
             yield from _collisions(offsets, who, bits)
         if access not in self.kinds:
             self.kinds[access] = _Trace(self.elements)
-        self.kinds[access].add(first, who)
-        if size > self.unit:
-            self.kinds[access].add(last, who)
+        for cells in (first, *others):
+            self.kinds[access].add(cells, who)
 
 
 def _collisions(offsets: Values, who: Who, bits: Values) -> Iterator[Meeting]:

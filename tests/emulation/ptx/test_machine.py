@@ -261,3 +261,18 @@ def test_vectors_move_several_elements() -> None:
     given = Given(data, "input", input=True), Given(np.zeros(32, dtype="f4"), bare=True)
     assert run(kernel(body, 2), *given, block=(8, 1, 1)) == []
     assert given[1].array.tolist() == data.reshape(-1, 4)[:, ::-1].reshape(-1).tolist()
+
+
+def test_a_vector_races_in_each_of_its_elements() -> None:
+    body = """
+    mov.u32 %r1, %tid.x; ld.param.u64 %rd2, [P0]; setp.ne.s32 %p1, %r1, 0;
+    @%p1 bra OTHER;
+    .loc 1 3 0
+    st.global.v4.u32 [%rd2], {%r1, %r1, %r1, %r1};
+    bra.uni END;
+    OTHER:
+    .loc 1 5 0
+    ld.global.u32 %r2, [%rd2+4];
+    END:"""
+    (found,) = run(kernel(body, 1), Given(np.zeros(4, dtype="i4")), block=(2, 1, 1))
+    assert (found.kind, found.line, found.other_line) == ("race", 5, 3)
