@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,35 @@ def test_host_code_is_run_without_a_gpu(
     said = [check["message"] for check in graded.checks]
     said += [case["message"] for check in graded.checks for case in cases_of(check)]
     assert any(phrase in message for message in said), said
+
+
+BARE = """\
+from numba import cuda
+
+@cuda.jit
+def grid_stride(x, y, n, factor):
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        y[i] = factor * x[i]
+"""
+
+
+@pytest.mark.slow
+@NEEDS_NUMBA
+def test_a_bare_kernel_is_launched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "assignments" / "grid_stride"
+    shutil.copytree(REPOSITORY / "assignments" / "grid_stride", folder)
+    spec = folder / "assignment.toml"
+    text = spec.read_text(encoding="utf-8")
+    files = 'files = { cuda = "grid_stride.cu"'
+    assert files in text
+    changed = text.replace(files, f'{files}, numba = "grid_stride_numba.py"')
+    spec.write_text(changed, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    (submission / "grid_stride_numba.py").write_text(BARE, encoding="utf-8")
+    bench = Bench(tmp_path, capsys)
+    graded = bench.grade(submission, assignments=("grid_stride",), device="cpu")
+    assert (graded.verdict, graded.report["score"]) == ("accepted", 100.0), graded.printed
