@@ -164,7 +164,9 @@ def _opened(piece: str, held: list[str]) -> list[str]:
             at = braces.end()
         else:
             rest = piece[at:].strip()
-            if rest in ("{", "}") or (rest.endswith("{") and _HEAD.match(" ".join(held) or rest)):
+            if rest in ("{", "}") or (
+                rest.endswith("{") and _HEAD.match(" ".join(held[:8]) or rest)
+            ):
                 found += [" ".join([*held, rest[:-1]]), rest[-1]]
                 held.clear()
             else:
