@@ -201,11 +201,10 @@ UNITS = ["/*", "[", "{", "}", "x{\n", "(", "%r1,", ";", "L:", ".loc 1 1 1 inline
          "0f", "\n"]  # fmt: skip
 
 
-@pytest.mark.parametrize("inside", [False, True])
-def test_no_text_takes_long_to_read(inside: bool) -> None:
+def test_no_text_takes_long_to_read() -> None:
     for unit in UNITS:
         text = unit * (60_000 // len(unit))
         began_s = time.process_time()
         with contextlib.suppress(PtxError):
-            parse(kernel(text, 0) if inside else text, "kernel.py")
+            parse(kernel(text, 0), "kernel.py")
         assert time.process_time() - began_s < 1, unit
