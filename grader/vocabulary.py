@@ -37,7 +37,8 @@ class Language(str, metaclass=_Registered):
         headers   the endings of further files, which a file may include
         worker    the worker's program: a file in `grader.worker`, or an absolute path
         imported  True if a worker imports the file in Python: the Python server forks it, and
-                  without a GPU an executor runs its launches
+                  without a GPU an executor runs its launches. `worker` is then a module of
+                  `grader.worker` with `prepare`, `serve` and `serve_executor`
         base      the language that files are translated into: they run as it does, and what a spec
                   says of it holds for them; the language itself if they are not translated
     """
@@ -54,6 +55,7 @@ class Language(str, metaclass=_Registered):
     CUDA: ClassVar[Language]
     TRITON: ClassVar[Language]
     INLINE_CUDA: ClassVar[Language]
+    NUMBA: ClassVar[Language]
 
     _known: ClassVar[dict[str, Language]] = {}
 
@@ -136,6 +138,15 @@ Language.INLINE_CUDA = Language.add(
     syntax="python",
     comment="#",
     base=Language.CUDA,
+)
+Language.NUMBA = Language.add(
+    "numba",
+    phrase="Numba",
+    suffix=".py",
+    syntax="python",
+    comment="#",
+    worker="numba_worker.py",
+    imported=True,
 )
 
 

@@ -14,6 +14,7 @@ changed; a new one is "not captured yet". The reasons come from the samples.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import sys
 import threading
@@ -28,9 +29,10 @@ PAGE = REPOSITORY / "docs" / "planted-faults.md"
 START, END = "<!-- table: made by tools/memory_table.py -->", "<!-- end of table -->"
 sys.path[:0] = [str(REPOSITORY)]
 
+from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.commands.verify.judgement import judge_sample
-from grader.commands.verify.samples import Planted, Sample, find_samples
+from grader.commands.verify.samples import Planted, Sample, find_samples, in_language
 from grader.commands.verify.tasks import submission_of
 from grader.gpu import nvml
 from grader.grading.plan import Options
@@ -43,8 +45,17 @@ from grader.vocabulary import CheckName, Device, Language
 
 def planted() -> list[Sample]:
     """Return the samples with a planted fault, those of silu first: it has all kinds."""
-    found = [sample for sample in find_samples(REPOSITORY / "reference") if fault_of(sample)]
+    found = [
+        in_language(sample, _assignment(sample.assignment))
+        for sample in find_samples(REPOSITORY / "reference")
+        if fault_of(sample)
+    ]
     return sorted(found, key=lambda sample: sample.assignment != "silu")
+
+
+@functools.cache
+def _assignment(name: str) -> Assignment:
+    return read_assignment(REPOSITORY / "assignments" / name)
 
 
 def key_of(sample: Sample) -> str:
@@ -60,7 +71,7 @@ def fault_of(sample: Sample) -> Planted | None:
 
 def found_in(sample: Sample, device: Device, state: WorkerState) -> dict[str, Any]:
     """Grade one sample and return the memory check's result."""
-    assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
+    assignment = _assignment(sample.assignment)
     options = Options(
         gpu=nvml.visible(nvml.gpus())[0] if device is Device.CUDA else None,
         languages=frozenset({Language(sample.language)}),

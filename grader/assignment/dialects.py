@@ -24,7 +24,7 @@ stdin stdout stderr linux unix
 _CUDA_FUNCTIONS = frozenset({"half", "half2", "max", "min"})
 _PYTHON_MODULES = frozenset({"torch", "triton", "tl"})
 # A Python file with such a name would hide a module that it or the worker imports.
-_HIDDEN_MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
+_HIDDEN_MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy", "numba"}
 
 
 def _free(name: str) -> str:
@@ -72,6 +72,12 @@ def _triton_module(name: str) -> str:
     return ""
 
 
+def _numba_module(name: str) -> str:
+    if name in ("numba", "cuda"):
+        return f"which would hide the module `{name}` in Numba: choose another"
+    return ""
+
+
 def _hidden_module(stem: str) -> str:
     return f"which would hide the module `{stem}`" if stem in _HIDDEN_MODULES else ""
 
@@ -112,6 +118,17 @@ _dialects: dict[Language, Dialect] = {
         counted_multiples=16,  # the compiler splits wide accesses of others
     ),
 }
+_dialects[Language.NUMBA] = Dialect(
+    declarations=lambda signature: (signature.numba_declaration,),
+    reserved=_numba_module,
+    reserved_stem=_hidden_module,
+    lacks=dict.fromkeys(
+        (ElementType.BFLOAT16, ElementType.FLOAT8_E4M3, ElementType.FLOAT8_E5M2),
+        "use float32, or float16: the arrays are numpy's",
+    ),
+    uncounted=frozenset({"shared_wavefronts", "barriers", "registers", "shared_bytes"}),
+    mark=r"^\s*(import|from)\s+numba\b|^\s*@cuda\.jit",
+)
 _dialects[Language.INLINE_CUDA] = replace(
     _dialects[Language.CUDA],
     declarations=lambda signature: tuple(

@@ -266,6 +266,11 @@ class Signature:
         return f"def {self.entry}({', '.join(names)})"
 
     @property
+    def numba_declaration(self) -> str:
+        """`def silu(input, output, n)`: of a kernel too, whose block is given at the launch."""
+        return f"def {self.entry}({', '.join(argument.name for argument in self.arguments)})"
+
+    @property
     def tensor_declaration(self) -> str:
         """`void silu(torch::Tensor input, torch::Tensor output, int n)`; "" if there is none.
 
@@ -278,6 +283,18 @@ class Signature:
             for one in self.arguments
         )
         return f"void {self.entry}({', '.join(parameters)})"
+
+    @property
+    def returning_declaration(self) -> str:
+        """`torch::Tensor silu(torch::Tensor input, int n)`, which returns the outputs in order."""
+        outputs = [one for one in self.outputs if one.role is Role.OUT]
+        kind = "std::vector<torch::Tensor>" if len(outputs) > 1 else "torch::Tensor"
+        parameters = (
+            f"torch::Tensor {one.name}" if one.is_array else self.c_parameter(one)
+            for one in self.arguments
+            if one not in outputs
+        )
+        return f"{kind} {self.entry}({', '.join(parameters)})"
 
     @property
     def header_name(self) -> str:

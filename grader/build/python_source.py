@@ -26,15 +26,22 @@ from grader.vocabulary import Device, Language
 _WALL_S = 10.0
 
 
+KERNEL_MARKS = {Language.TRITON: "@triton.jit", Language.NUMBA: "@cuda.jit"}
+
+
 def build_python(
-    signature: Signature, source: SourceFile, device: Device, scratch: Path
+    signature: Signature,
+    source: SourceFile,
+    device: Device,
+    scratch: Path,
+    language: Language = Language.TRITON,
 ) -> Built | Rejected:
     """Check the file and write it into `scratch` for a worker to import."""
     path = scratch / source.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source.text, encoding="utf-8")
     found = inspected(source, programs.INSPECT_PYTHON, signature.entry)
-    problem = _problem(signature, source.path, found)
+    problem = _problem(signature, source.path, found, language)
     if problem is not None:
         message, hint, line = problem
         diagnostic = Diagnostic(file=source.path, line=line, message=message)
@@ -44,16 +51,18 @@ def build_python(
             hint=hint,
             evidence=_evidence((diagnostic,)),
         )
+    # Functions of the file are device functions in Numba, and modules such as `math` are known.
+    foreign = found["foreign"] if language is Language.TRITON else ()
     return Built(
-        language=Language.TRITON,
+        language=language,
         device=device,
         path=path,
         file=source.path,
         entry=signature.entry,
         launched=signature.launch is not None,
-        evidence=_evidence(tuple(_foreign_call(source.path, call) for call in found["foreign"])),
+        evidence=_evidence(tuple(_foreign_call(source.path, call) for call in foreign)),
         text=source.text,
-        flags=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
+        flags=tuple(f"line {call['line']}: {call['what']}" for call in foreign),
     )
 
 
@@ -99,7 +108,7 @@ def inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
 
 
 def _problem(
-    signature: Signature, file: str, found: dict[str, Any]
+    signature: Signature, file: str, found: dict[str, Any], language: Language
 ) -> tuple[str, str, int | None] | None:
     """Return (message, hint, line) of the first problem, None if there is none."""
     if "syntax" in found:
@@ -109,12 +118,14 @@ def _problem(
     if found["inline"]:
         return (
             f"{file}:{found['inline']}: this file asks torch to build CUDA source, but it is "
-            "graded as Triton",
-            "write the kernel in Triton; CUDA C++ has a file of its own, and inline CUDA if the "
-            "assignment asks for it",
+            f"graded as {language.phrase}",
+            f"write the kernel in {language.phrase}; CUDA C++ has a file of its own, and inline "
+            "CUDA if the assignment asks for it",
             found["inline"],
         )
-    expected = f"expected: {signature.python_declaration}"
+    numba = language is Language.NUMBA
+    declaration = signature.numba_declaration if numba else signature.python_declaration
+    expected, jit = f"expected: {declaration}", KERNEL_MARKS[language]
     entry = found["entry"]
     if entry is None:
         if signature.entry in found["assigned"]:
@@ -126,18 +137,18 @@ def _problem(
     if signature.launch and not is_kernel:
         return (
             f"{file}:{entry['line']}: `{signature.entry}` is an ordinary function; it must be a "
-            "@triton.jit kernel, which the grader launches",
+            f"{jit} kernel, which the grader launches",
             expected,
             entry["line"],
         )
     if is_kernel and not signature.launch:
         return (
-            f"{file}:{entry['line']}: `{signature.entry}` is a @triton.jit kernel; "
+            f"{file}:{entry['line']}: `{signature.entry}` is a {jit} kernel; "
             "it must be an ordinary function that launches one",
             expected,
             entry["line"],
         )
-    constexprs = signature.launch.constexprs if signature.launch else ()
+    constexprs = signature.launch.constexprs if signature.launch and not numba else ()
     count = len(signature.arguments) + len(constexprs)
     positional = len(entry["positional"])
     for name in constexprs:

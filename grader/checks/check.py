@@ -263,6 +263,10 @@ class LanguageSupport(ABC):
         evidence = BuildEvidence(tool="none", cached=False)
         return Rejected(verdict=missing.verdict, message=missing.message, evidence=evidence)
 
+    def missing(self) -> str:
+        """Return the package without which no file can be built on this machine, "" if none is."""
+        return ""
+
     def zeros(self, signature: Signature) -> str | None:
         """Return a file that writes zeros into every output, None if there is no such file."""
         return None

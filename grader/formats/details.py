@@ -238,7 +238,7 @@ def _buffer(found: Finding) -> str:
 def _block(found: Finding) -> str:
     if found.block is None:
         return ""
-    if not found.file.endswith(".py"):
+    if not found.of_program:
         return f"block {grid_index(found.block)}"
     # Triton's term. The message, which knows the grid, names it as `tl.program_id(0)` does.
     if re.search(r"\bprogram [\d(]", found.message):

@@ -133,7 +133,9 @@ class GradingContext:
         timed = on_gpu and any(self._scores(file, CheckName.PERFORMANCE) for file in kernels)
         if timed or any(file.language.imported for file in kernels):
             # Spawned from this thread, not from the pool: it dies with its thread.
-            self.server()
+            server = self.server()
+            for worker in {file.language.worker for file in kernels if file.language.imported}:
+                server.expect(worker)
         if on_gpu:
             self.prestart.expect(
                 (file.key, self.builds.build_future(file))

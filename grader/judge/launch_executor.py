@@ -39,6 +39,7 @@ _OWN = ("counters", "finding", "findings", "forged", "host_wrote", "launch",
 class LaunchExecutor:
     """One executor process; use it as a context manager. `checked` finds races and the like.
 
+    `worker` is the program of the worker whose launches it executes.
     With `host_writes` the submission's host code may compute outputs; with `idle` launches are
     left out; with `records` they are recorded. `code` is a folder with the code of launches, of
     which accesses are counted then.
@@ -49,6 +50,7 @@ class LaunchExecutor:
         server: PythonServer,
         limits: Limits,
         *,
+        worker: str,
         checked: bool,
         host_writes: bool,
         idle: bool = False,
@@ -73,6 +75,7 @@ class LaunchExecutor:
                         cwd=self._folder,
                         idle=idle,
                         executes=True,
+                        worker=worker,
                         checked=checked,
                         host_writes=host_writes,
                         records=records,

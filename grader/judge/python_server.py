@@ -19,7 +19,7 @@ from grader.sandbox import spawn
 from grader.sandbox.policy import UNCONFINED
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import process_tree
-from grader.vocabulary import Device
+from grader.vocabulary import Device, Language
 
 _FORK_S = 30.0  # a fork takes some 10 ms; a submission may have stopped the server
 _START_S = 120.0  # importing torch from a cold network file system
@@ -35,7 +35,7 @@ class Request:
     find races and the like, `host_writes` lets host code compute outputs, `records` makes it record
     the launches.
     `target` is the compute capability for which launches are compiled without a GPU. If `launched`,
-    the entry is a kernel, which the worker launches.
+    the entry is a kernel, which the worker launches. `worker` is the program of the language.
     """
 
     file: Path
@@ -51,6 +51,7 @@ class Request:
     target: int = field(default_factory=lambda: course_target().capability)
     turn: int = 0
     launched: bool = False
+    worker: str = Language.TRITON.worker
 
 
 class PythonServer:
@@ -102,6 +103,11 @@ class PythonServer:
             self._versions = json.loads(data)
         assert self._versions is not None
         return self._versions
+
+    def expect(self, worker: str) -> None:
+        """Let the server import what a worker's program needs, before the first of them."""
+        with self._forking, contextlib.suppress(OSError):  # `fork` finds out that it is gone
+            self._socket.send(json.dumps({"expect": worker}).encode())
 
     def fork(
         self, request: Request, *, channel: int, limits: spawn.Limits, link: int | None = None

@@ -123,6 +123,7 @@ class Session:
                 self._executor = LaunchExecutor(
                     server,
                     limits,
+                    worker=built.language.worker,
                     checked=watch_memory,
                     host_writes=built.torch_allowed,
                     idle=idle,
@@ -151,6 +152,7 @@ class Session:
                 entry=built.entry,
                 device=built.device,
                 launched=built.launched,
+                worker=built.language.worker,
                 cwd=self._folder,
                 tuning=self._tuning,
                 idle=self._idle,

@@ -10,11 +10,12 @@ from grader.assignment.dialects import Dialect
 from grader.checks.check import LanguageSupport
 from grader.languages.cuda_cpp import CudaCpp
 from grader.languages.inline_cuda import InlineCuda
+from grader.languages.numba_cuda import Numba
 from grader.languages.triton import Triton
 from grader.vocabulary import Language
 
 _support: dict[Language, LanguageSupport] = {
-    one.language: one for one in (CudaCpp(), Triton(), InlineCuda())
+    one.language: one for one in (CudaCpp(), Triton(), InlineCuda(), Numba())
 }
 
 

@@ -54,6 +54,21 @@ def triton_zeros(signature: Signature) -> str | None:
     return f"{head}{signature.python_declaration}:\n{body}"
 
 
+def numba_zeros(signature: Signature) -> str | None:
+    """Return such a file in Numba; a bare kernel cannot have every extent."""
+    head = "from numba import cuda\n\n\n"
+    if not signature.launch:
+        body = "".join(f"    {one.name}.ravel()[:] = 0\n" for one in signature.outputs)
+        return f"{head}{signature.numba_declaration}:\n{body}"
+    body = "".join(
+        f"    if cuda.grid(1) == 0:\n        for i in range({one.name}.shape[0]):\n"
+        f"            {one.name}[i] = 0\n"
+        for one in signature.outputs
+        if len(one.shape or ()) == 1
+    )
+    return f"{head}@cuda.jit\n{signature.numba_declaration}:\n{body or '    pass'}\n"
+
+
 def _bytes(signature: Signature, output: Argument) -> str | None:
     scalars = {argument.name for argument in signature.scalars}
     assert output.shape is not None

@@ -11,7 +11,10 @@ are bounded, and every field is checked where it is used.
     launch   {"launch": {"ir": n, "grid": [x, y, z], "options": {…},
                          "arguments": [argument, …], "storages": [storage, …]}}
                                                    n of a new IR: its text is the last blob
+             of PTX also "block": [x, y, z], "shared": bytes, "kernel": name, "file": the student's,
+             "line": of the launch
     end      {"end": [slot, …]}                    the worker's copies of the outputs
+    refuse   {"refuse": why, "line": n or null}    host code needs what only a GPU has (Numba)
     answer   {"wrote": [[slot or null, storage, blob], …]}  |  {}
              {"failed": why}                       the kernel has stopped: a device_assert
              {"stopped": why}                      nothing more of this call is executed

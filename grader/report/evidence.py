@@ -167,6 +167,11 @@ class Finding:
     other_thread: tuple[int, int, int] | None = None
     other_access: Literal["read", "write", "atomic"] | None = None
 
+    @property
+    def of_program(self) -> bool:
+        """True if `block` is a program of Triton's, which has no threads."""
+        return self.file.endswith(".py") and self.block_size is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writers:

@@ -25,6 +25,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -60,6 +61,13 @@ def prepare(device: str) -> dict[str, str]:
     gc.collect()
     gc.freeze()
     return versions
+
+
+def _program(name: str) -> ModuleType:
+    """Return the module of a worker's program, with what it imports ready: once, not in forks."""
+    module = importlib.import_module(f"grader.worker.{name.removesuffix('.py')}")
+    module.prepare()
+    return module
 
 
 def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # type: ignore[type-arg]
@@ -120,14 +128,11 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
         os.environ.clear()
         os.environ.update({**kept, **request["environment"]})
         confine.confine(request["settings"])
+        program = _program(request["worker"])
         if request["executes"]:
-            from grader.worker import triton_executor
-
-            triton_executor.serve(launches.LINK_FD, **{name: request[name] for name in _EXECUTOR})
-            return
-        from grader.worker import python_worker
-
-        python_worker.serve(**{name: request[name] for name in _WORKER})
+            program.serve_executor(launches.LINK_FD, **{name: request[name] for name in _EXECUTOR})
+        else:
+            program.serve(**{name: request[name] for name in _WORKER})
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:
@@ -145,7 +150,13 @@ def main() -> None:
         data, descriptors, _, _ = socket.recv_fds(channel, wire.MESSAGE_BYTES * 4, 4)
         if not data:
             return
-        pid, pidfd = fork_worker(json.loads(data), descriptors)
+        request = json.loads(data)
+        # A worker whose program cannot be imported says why.
+        with contextlib.suppress(Exception):
+            _program(request.get("expect") or request["worker"])
+        if "expect" in request:
+            continue
+        pid, pidfd = fork_worker(request, descriptors)
         socket.send_fds(channel, [str(pid).encode()], [pidfd])
         for descriptor in (*descriptors, pidfd):
             os.close(descriptor)

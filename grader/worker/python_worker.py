@@ -61,6 +61,11 @@ class Worker:
         self._prepared: list[list[Any]] = []
         self._host_mode: Any = contextlib.nullcontext
         self._torch_log: Any = contextlib.nullcontext
+        self._install(tuning=tuning, idle=idle, target=target, turn=turn)
+
+    def _install(self, *, tuning: bool, idle: bool, target: int, turn: int) -> None:
+        """Patch what the submission imports."""
+        device, file = self._device, self._file
         # Each import is here because it is slow or patches triton.
         if not tuning:
             from grader.worker import triton_autotune
@@ -110,7 +115,7 @@ class Worker:
             worker_log.tell("entry", problem=problem)
             return wire.LOAD_FAILED
         if self._launched:
-            self._function = _launching(self._function)
+            self._function = self._launching(self._function)
         try:
             self._open_device()
         except Exception as error:  # torch raises many kinds
@@ -127,6 +132,18 @@ class Worker:
         if isinstance(function, KernelInterface) != self._launched:
             return "function" if self._launched else "kernel"
         return None if callable(function) else type(function).__name__
+
+    def _launching(self, kernel: Any) -> Any:
+        """Return a function that launches a kernel: arguments, then grid, block, shared bytes."""
+        names = getattr(kernel, "arg_names", ())
+
+        def launch(*arguments: Any) -> None:
+            *values, grid_x, grid_y, grid_z, x, y, z, _shared = arguments
+            block = {"BLOCK": x, "BLOCK_X": x, "BLOCK_Y": y, "BLOCK_Z": z}
+            named = {name: extent for name, extent in block.items() if name in names}
+            kernel[grid_x, grid_y, grid_z](*values, **named)
+
+        return launch
 
     def _open_device(self) -> None:
         if self._device != "cuda":
@@ -253,29 +270,30 @@ class Worker:
                 self._torch.cuda.empty_cache()
 
 
-def _launching(kernel: Any) -> Any:
-    """Return a function that launches a kernel: on arguments, then grid, block, shared bytes."""
-    names = getattr(kernel, "arg_names", ())
-
-    def launch(*arguments: Any) -> None:
-        *values, grid_x, grid_y, grid_z, x, y, z, _shared = arguments
-        block = {"BLOCK": x, "BLOCK_X": x, "BLOCK_Y": y, "BLOCK_Z": z}
-        kernel[grid_x, grid_y, grid_z](*values, **{k: v for k, v in block.items() if k in names})
-
-    return launch
+def prepare() -> None:
+    """Do nothing: the server imports torch and Triton before all workers."""
 
 
-def serve(file: str, entry: str, device: str, **settings: Any) -> None:
+def serve_executor(link: int, **settings: Any) -> None:
+    """Be the executor of another worker's launches."""
+    from grader.worker import triton_executor
+
+    triton_executor.serve(link, **settings)
+
+
+def serve(
+    file: str, entry: str, device: str, *, kind: type[Worker] = Worker, **settings: Any
+) -> None:
     """Carry out commands until the judge closes the channel, then end the process.
 
-    `settings` are those of `Worker`.
+    `settings` are those of `Worker`, of which `kind` may be a subclass.
     """
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     # A crash writes its stack, which has the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
     # The judge asks for the stack of a call that exceeds its time limit.
     faulthandler.register(signal.SIGUSR1, file=wire.REPORT_FD, all_threads=False)
-    worker = Worker(file, entry, device, **settings)
+    worker = kind(file, entry, device, **settings)
     try:
         wire.serve(
             channel,

@@ -1,7 +1,7 @@
 """Lets a program of this package run as a file, without the rest of the grader.
 
 A worker program starts as `python -I …/worker/PROGRAM.py`. Importing this module defines a `grader`
-package with `grader.protocol`, `grader.worker` and the executor of Triton's IR only: whatever the
+package with `grader.protocol`, `grader.worker` and the executors of launches only: whatever the
 program can import, the student code in its process can import too.
 """
 
@@ -15,6 +15,7 @@ _PARTS = {
     "grader.protocol": [f"{_GRADER}/protocol"],
     "grader.worker": [_WORKER],
     "grader.emulation": [],
+    "grader.emulation.ptx": [f"{_GRADER}/emulation/ptx"],
     "grader.emulation.triton_ir": [f"{_GRADER}/emulation/triton_ir"],
 }
 

@@ -167,9 +167,14 @@ class Executor:
                 return self._fetch(header["fetch"])
             if "end" in header:
                 return self._last(header["end"], blobs)
+            if "refuse" in header:
+                return self._refused(header)
             raise RefusedError("an unknown message")
         except _MALFORMED as error:
             return self.forged(f"{type(error).__name__}: {error}"), []
+
+    def _refused(self, header: dict[str, Any]) -> tuple[Any, list[Any]]:
+        raise RefusedError("an unknown message")
 
     def forged(self, why: str) -> dict[str, Any]:
         """Tell that the worker does not speak as its program does, and stop the call."""
@@ -479,14 +484,20 @@ class _Link:
 
 
 def serve(
-    link_fd: int, *, checked: bool, host_writes: bool, idle: bool = False, records: bool = False
+    link_fd: int,
+    *,
+    checked: bool,
+    host_writes: bool,
+    idle: bool = False,
+    records: bool = False,
+    kind: type[Executor] = Executor,
 ) -> None:
     """Carry out the judge's commands and the worker's messages until the judge is gone."""
     torch.set_num_threads(1)
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     link = socket.socket(fileno=link_fd)
     stream = _Link(link, channel)
-    running = Executor(checked=checked, host_writes=host_writes, idle=idle, records=records)
+    running = kind(checked=checked, host_writes=host_writes, idle=idle, records=records)
     commands: dict[int, wire.Handler] = {
         wire.ATTACH: lambda payload, descriptors: running.attach(payload, descriptors[0]),
         wire.DETACH: lambda *_: running.detach(),

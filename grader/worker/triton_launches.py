@@ -18,9 +18,9 @@ import inspect
 import re
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 from grader.protocol import launches
 
@@ -95,18 +95,20 @@ class Launches:
 
         self._fresh[storage.data_ptr()] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
 
+    def refuse(self, what: str, line: int | None) -> None:
+        """Tell the executor what host code needs that is not here, which stops the call."""
+        with self._lock:
+            launches.send(self._link, {"refuse": what, "line": line})
+            self._take()
+
     # ---- a launch ----
 
-    def launch(
-        self, kernel: "RecordedKernel", grid: tuple[int, int, int], values: list[Any]
-    ) -> None:
+    def launch(self, kernel: "Kernel", grid: tuple[int, int, int], values: list[Any]) -> None:
         """Execute a launch: `values` are the arguments of the IR's function."""
         with self._lock:
             self._launch(kernel, grid, values)
 
-    def _launch(
-        self, kernel: "RecordedKernel", grid: tuple[int, int, int], values: list[Any]
-    ) -> None:
+    def _launch(self, kernel: "Kernel", grid: tuple[int, int, int], values: list[Any]) -> None:
         memory = _Memory(self._buffers, self._fresh)
         arguments = []
         for name, kind, value in zip(kernel.names, kernel.kinds, values, strict=True):
@@ -123,6 +125,7 @@ class Launches:
             "options": kernel.options,
             "arguments": arguments,
             "storages": memory.storages,
+            **kernel.settings,
         }
         launches.send(self._link, {"launch": message}, memory.blobs)
         self._take(memory.scratch)
@@ -146,6 +149,19 @@ class Launches:
             )
         for buffer in self._buffers.values():
             buffer.version = _version(buffer.tensor)
+
+
+class Kernel(Protocol):
+    """What is launched: its text, and its parameters, in order.
+
+    `settings` are further fields of a launch's message.
+    """
+
+    text: str
+    names: list[str]
+    kinds: list[Any]
+    options: Mapping[str, int]
+    settings: Mapping[str, Any]
 
 
 class _Memory:
@@ -243,6 +259,7 @@ class RecordedKernel:
     packed_metadata = ()
     kernel = b""
     hash = ""
+    settings: Mapping[str, Any] = {}
 
     def __init__(self, recorder: Launches, source: Any, text: str, options: Any) -> None:
         self._recorder = recorder
@@ -252,7 +269,7 @@ class RecordedKernel:
         kept = [(name, kind) for name, kind in self._all if kind != "constexpr"]
         self.names = [name for name, _ in kept]
         self.kinds = [kind for _, kind in kept]
-        self.options = {
+        self.options: Mapping[str, int] = {
             name: getattr(options, name)
             for name in launches.OPTIONS
             if isinstance(getattr(options, name, None), int)
@@ -301,7 +318,6 @@ class RecordedKernel:
 
 def install(link: socket.socket) -> Launches:
     """Replace Triton's compiler in this process, and have allocations filled with the pattern."""
-    import torch
     import triton.compiler
     from triton.runtime import jit
 
@@ -319,13 +335,20 @@ def install(link: socket.socket) -> Launches:
         return made
 
     jit.JITFunction.create_binder = binder
+    watch_allocations(recorder)
+    return recorder
+
+
+def watch_allocations(recorder: Launches) -> None:
+    """Have torch's allocations filled with the pattern."""
+    import torch
+
     for name in _FUNCTIONS:
         if hasattr(torch, name):
             setattr(torch, name, _watched(getattr(torch, name), torch, recorder.register))
     for name in _METHODS:
         method = getattr(torch.Tensor, name)
         setattr(torch.Tensor, name, _watched(method, torch, recorder.register))
-    return recorder
 
 
 def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, Any]) -> Any:

@@ -250,6 +250,7 @@ def test_language_tolerance_replaces_bounds_one_by_one(folder: Path) -> None:
         Language.CUDA: Tolerance(atol=1e-7, rtol=1e-5),
         Language.TRITON: Tolerance(atol=1e-7, rtol=1e-3),
         Language.INLINE_CUDA: Tolerance(atol=1e-7, rtol=1e-5),
+        Language.NUMBA: Tolerance(atol=1e-7, rtol=1e-5),
     }
 
 
@@ -261,6 +262,7 @@ def test_language_tolerance_may_be_exact_or_leave_exactness(folder: Path) -> Non
         Language.CUDA: Tolerance(exact=True),
         Language.TRITON: Tolerance(rtol=1e-3),
         Language.INLINE_CUDA: Tolerance(exact=True),
+        Language.NUMBA: Tolerance(exact=True),
     }
 
 
@@ -309,7 +311,7 @@ def test_a_case_runs_in_each_type_of_the_list_and_has_its_tolerance(folder: Path
         [assignment.tolerance(case, language, "output").rtol for language in Language]
         for case in assignment.cases[:2]
     )
-    assert (single, half) == ([1e-5, 1e-5, 1e-5], [2e-3, 3e-3, 2e-3])
+    assert (single, half) == ([1e-5] * 4, [2e-3, 3e-3, 2e-3, 2e-3])
 
 
 def test_counts_have_bounds_at_either_end(folder: Path) -> None:

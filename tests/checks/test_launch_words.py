@@ -79,6 +79,8 @@ def test_how_the_blocks_of_a_launch_lie(
         ([9, 4, 1], [32, 1, 1], "blockIdx.x + threadIdx.x", "never uses blockIdx.y"),
         ([9, 1, 1], [32, 8, 1], "blockIdx.x + threadIdx.x + threadIdx.y * 32", None),
         ([9, 1, 1], [32, 8, 1], "dim3 t = threadIdx, b = blockIdx;", None),
+        ([9, 1, 1], [32, 8, 1], "i = cuda.grid(1)", "never uses threadIdx.y"),
+        ([9, 4, 1], [32, 8, 1], "i, j = cuda.grid(2)", None),
         ([1, 2, 1], None, "tl.program_id(0)", "never reads program_id(1)"),
         ([1, 2, 1], None, "tl.program_id(axis = 1)", None),
         ([1, 2, 1], None, "tl.program_id(AXIS)", None),

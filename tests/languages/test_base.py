@@ -15,6 +15,7 @@ from grader.timing.decision import Tier
 from grader.vocabulary import Device, Language
 
 CUDA, TRITON, INLINE = Language.CUDA, Language.TRITON, Language.INLINE_CUDA
+NUMBA = Language.NUMBA
 FILES = 'files = { cuda = "silu.cu", triton = "silu.py" }'
 OWN = 'files = { cuda = "silu.cu", triton = "silu.py", inline_cuda = "silu_inline.py" }'
 TIER = "[{ speedup = 2, share = 1 }]"
@@ -44,12 +45,12 @@ def test_tolerances_are_those_of_the_base_or_its_own(spec: Path) -> None:
     rtol = {
         one: tolerance.rtol for one, tolerance in read_assignment(spec.parent).tolerances.items()
     }
-    assert rtol == {CUDA: 1e-4, TRITON: 1e-5, INLINE: 1e-4}
+    assert rtol == {CUDA: 1e-4, TRITON: 1e-5, INLINE: 1e-4, NUMBA: 1e-5}
     change(spec, "cuda = { rtol = 1e-4 }", "inline_cuda = { rtol = 1e-3 }")
     rtol = {
         one: tolerance.rtol for one, tolerance in read_assignment(spec.parent).tolerances.items()
     }
-    assert rtol == {CUDA: 1e-5, TRITON: 1e-5, INLINE: 1e-3}
+    assert rtol == {CUDA: 1e-5, TRITON: 1e-5, INLINE: 1e-3, NUMBA: 1e-5}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_table_without_a_file_is_refused(spec: Path) -> None:
         read_assignment(spec.parent)
 
 
-@pytest.mark.parametrize("language", [CUDA, TRITON, INLINE])
+@pytest.mark.parametrize("language", [CUDA, TRITON, INLINE, NUMBA])
 def test_a_language_is_one_object_in_every_process(language: Language) -> None:
     assert pickle.loads(pickle.dumps(language)) is language
     assert copy.deepcopy(language) is language

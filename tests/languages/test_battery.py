@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from grading_bench import Bench, one_server
-from language_bench import FILES, checked_silu, inlined
+from language_bench import FILES, NEEDS_NUMBA, checked_silu, inlined
 from paths import HAND_INS, REPOSITORY
 from slow import slow_unless
 
@@ -16,6 +17,8 @@ from grader.vocabulary import Language
 _SILU = REPOSITORY / "reference" / "silu"
 _SAMPLES = _SILU / "samples"
 
+# Of a language whose files are no translations of those below.
+_OWN = {Language.NUMBA: Path(__file__).parent / "hand_ins"}
 # name → the file without its ending, the verdict, a part of the failed check's message
 BATTERY = {
     "correct": (_SILU / "silu", "accepted", ""),
@@ -38,9 +41,13 @@ def shared_server() -> Iterator[None]:
         yield
 
 
-def submission(folder: Path, language: Language, source: Path) -> Path:
-    """Write the file of a language into a folder."""
+def submission(folder: Path, language: Language, name: str) -> Path:
+    """Write a language's file of the battery into a folder."""
+    source, _, _ = BATTERY[name]
     folder.mkdir()
+    if language in _OWN:
+        shutil.copyfile(_OWN[language] / f"{name.replace(' ', '_')}.py", folder / FILES[language])
+        return folder
     text = source.with_suffix(language.base.suffix).read_text(encoding="utf-8")
     text = inlined(text) if language is Language.INLINE_CUDA else text
     (folder / FILES[language]).write_text(text, encoding="utf-8")
@@ -50,10 +57,17 @@ def submission(folder: Path, language: Language, source: Path) -> Path:
 @pytest.mark.usefixtures("shared_server")
 @pytest.mark.parametrize(
     ("language", "name"),
-    slow_unless(
-        lambda one: one[0] is Language.INLINE_CUDA and one[1] in ("correct", "out of bounds"),
-        [(language, name) for language in FILES for name in BATTERY],
-    ),
+    [
+        *slow_unless(
+            lambda one: one[0] is Language.INLINE_CUDA and one[1] in ("correct", "out of bounds"),
+            [(one, name) for one in FILES if one not in _OWN for name in BATTERY],
+        ),
+        *(
+            pytest.param(one, name, marks=[pytest.mark.slow, NEEDS_NUMBA])
+            for one in _OWN
+            for name in BATTERY
+        ),
+    ],
 )
 def test_a_language_passes_the_battery(
     language: Language,
@@ -69,7 +83,10 @@ def test_a_language_passes_the_battery(
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name for name in BATTERY if name != "endless"])
-@pytest.mark.parametrize("language", FILES)
+@pytest.mark.parametrize(
+    "language",
+    [pytest.param(one, marks=NEEDS_NUMBA) if one is Language.NUMBA else one for one in FILES],
+)
 def test_a_language_passes_the_battery_on_a_gpu(
     language: Language,
     name: str,
@@ -84,8 +101,8 @@ def test_a_language_passes_the_battery_on_a_gpu(
 
 def assert_passed(bench: Bench, language: Language, name: str, *, device: str) -> None:
     """Grade a file of the battery; the messages are compared on a CPU only."""
-    source, verdict, phrase = BATTERY[name]
-    folder = submission(bench.root / "submission", language, source)
+    _, verdict, phrase = BATTERY[name]
+    folder = submission(bench.root / "submission", language, name)
     graded = bench.grade(folder, kernels=("silu",), device=device)
     (kernel,) = graded.report["kernels"]
     assert (kernel["language"], kernel["verdict"]) == (language, verdict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -148,9 +149,17 @@ BAD = {
         file_of().replace('r"""', '"""').replace("TORCH_CHECK(", 'printf("\\n"); TORCH_CHECK('),
         "the CUDA source has an escape such as \\n",
     ),
-    "a returned tensor": (
-        file_of(KERNEL + "torch::Tensor silu(torch::Tensor input) { return input; }\n"),
-        "`silu` returns a tensor, but it must write into `output`",
+    "a returned number": (
+        file_of(KERNEL + "int silu(torch::Tensor input, torch::Tensor output, int n) {}\n"),
+        "`silu` has a wrong parameter list; found: int silu(",
+    ),
+    "several returned tensors": (
+        file_of(KERNEL + "std::vector<torch::Tensor> silu(torch::Tensor input) { }\n"),
+        "`silu` returns tensors, but there is 1 output",
+    ),
+    "a returned tensor that is an argument too": (
+        file_of(KERNEL + "torch::Tensor silu(torch::Tensor input, torch::Tensor output) { }\n"),
+        "`silu` has a wrong parameter list; found: torch::Tensor silu(torch::Tensor input, ",
     ),
     "other parameters": (
         file_of(KERNEL + "void silu(torch::Tensor input, int n) {}\n"),
@@ -167,7 +176,9 @@ BAD = {
     "no Python": (f"{IMPORT}def f(:\n", "syntax error: "),
 }
 LINES = {
-    "two modules": 14, "load": 2, "an escape": 2, "a returned tensor": 7, "other parameters": 7,
+    "two modules": 14, "load": 2, "an escape": 2, "a returned number": 7,
+    "several returned tensors": 7, "a returned tensor that is an argument too": 7,
+    "other parameters": 7,
     "a changed string": 14, "no Python": 2, "a source without an end": 2, "half a character": 2,
 }  # fmt: skip
 
@@ -204,6 +215,123 @@ def test_tensors_are_graded_and_the_file_is_not_run(
     with one_server():
         graded = Bench(tmp_path, capsys).grade(folder, kernels=("silu",))
     assert (graded.verdict, graded.report["score"]) == ("accepted", 100.0)
+
+
+RETURNING = """
+torch::Tensor silu(torch::Tensor input) {
+    const auto n = input.numel();
+    auto output = torch::empty_like(input);
+    silu_kernel<<<(n + 255) / 256, 256>>>(input.data_ptr<float>(), output.data_ptr<float>(), n);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+    return output;
+}
+"""
+
+
+def test_a_returned_tensor_has_the_memory_of_the_output(silu: Assignment) -> None:
+    for call in (RETURNING, RETURNING.replace("input)", "input, int n)", 1)):
+        found = translated(silu, file_of(KERNEL + call))
+        assert isinstance(found, SourceFile), found
+        body = found.text.rpartition('extern "C" ')[2]
+        assert "outputs({::torch::Tensor(output, {n})});" in body
+        assert ("(::torch::Tensor(input, {n}), n)" in body) == ("int n" in call)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "verdict", "phrase"),
+    [
+        (("", ""), "accepted", ""),
+        (("return output", "return input"), "wrong_answer", "0 of "),
+        (("< n)", "<= n)"), "memory_error", "`output`"),
+        (
+            ("empty_like(input)", "empty({n + 1}, input.options())"),
+            "runtime_error",
+            "a returned tensor has ",
+        ),
+        (
+            ("empty_like(input)", "empty({n}, torch::dtype(torch::kInt32))"),
+            "runtime_error",
+            "data_ptr<T>(): T is not",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("no_nvcc")
+def test_a_returned_tensor_is_the_output(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    change: tuple[str, str],
+    verdict: str,
+    phrase: str,
+) -> None:
+    checked_silu(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    source = (KERNEL + RETURNING).replace(*change)
+    (folder / FILE).write_text(file_of(source), encoding="utf-8")
+    graded = Bench(tmp_path, capsys).grade(folder, kernels=("silu",))
+    assert graded.verdict == verdict, graded.printed
+    said = [check["message"] for check in graded.checks if check["verdict"] == verdict]
+    assert any(phrase in message for message in said) or phrase in graded.output, said
+
+
+# Two outputs of one size: which tensor has whose memory is not known before the return.
+SIGNS = """
+__global__ void parts(const float* x, float* up, float* down, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { up[i] = fmaxf(x[i], 0.0f); down[i] = fminf(x[i], 0.0f); }
+}
+std::tuple<torch::Tensor, torch::Tensor> silu(torch::Tensor x, int n) {
+    auto unused = torch::zeros({n}, x.options());
+    auto first = torch::empty(x.sizes(), torch::TensorOptions().dtype(torch::kFloat32));
+    auto second = torch::empty_like(x);
+    parts<<<(n + 255) / 256, 256>>>(
+        x.data_ptr<float>(), FIRST.data_ptr<float>(), SECOND.data_ptr<float>(), n);
+    return {FIRST, SECOND};
+}
+"""
+
+PARTS = """
+import torch
+
+def inputs(case, dtype, generator):
+    return {"input": torch.randn(case.sizes["n"], generator=generator)}
+
+def expected(inputs):
+    x = inputs["input"].double()
+    return {"up": x.clamp(min=0), "down": x.clamp(max=0)}
+
+def baseline(inputs, outputs):
+    torch.clamp(inputs["input"], min=0, out=outputs["up"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [("first", "second"), ("second", "first"), ("unused", "first")])
+@pytest.mark.usefixtures("no_nvcc")
+def test_several_outputs_are_returned_in_order(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    names: tuple[str, str],
+) -> None:
+    folder = checked_silu(tmp_path)
+    spec = folder / "assignment.toml"
+    text = spec.read_text(encoding="utf-8")
+    output = re.search(r"^.*name = \"output\".*$", text, flags=re.M)
+    assert output is not None
+    both = output[0].replace('"output"', '"up"') + "\n" + output[0].replace('"output"', '"down"')
+    spec.write_text(text.replace(output[0], both, 1), encoding="utf-8")
+    (folder / "oracle.py").write_text(PARTS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    source = SIGNS.replace("FIRST", names[0]).replace("SECOND", names[1])
+    (submission / FILE).write_text(file_of(source), encoding="utf-8")
+    graded = Bench(tmp_path, capsys).grade(submission, kernels=("silu",))
+    assert graded.verdict == "accepted", graded.printed
 
 
 @pytest.mark.parametrize(

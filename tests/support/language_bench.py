@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
+import pytest
 from grading_bench import small_silu
 
 from grader.vocabulary import Language
@@ -12,7 +14,12 @@ FILES = {
     Language.CUDA: "silu.cu",
     Language.TRITON: "silu.py",
     Language.INLINE_CUDA: "silu_inline.py",
+    Language.NUMBA: "silu_numba.py",
 }
+NEEDS_NUMBA = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("numba", "numba_cuda")),
+    reason="the extra `numba` is not installed",
+)
 _INLINE = '''\
 import torch
 from torch.utils.cpp_extension import load_inline

@@ -13,6 +13,7 @@ from typing import Any
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
+from grader.build.python_source import KERNEL_MARKS
 from grader.checks.common.crash import (
     Crash,
     explain_crash,
@@ -320,17 +321,18 @@ def python_hint(message: str, *, gpu: bool) -> str:
 
 
 def _bad_entry(problem: str, built: Built) -> Diagnosis:
+    jit = KERNEL_MARKS.get(built.language, "kernel")
     match problem:
         case "missing":
             message = f"{built.file} defines no function `{built.entry}` when it is imported"
         case "kernel":
             message = (
-                f"`{built.entry}` in {built.file} is a @triton.jit kernel; "
+                f"`{built.entry}` in {built.file} is a {jit} kernel; "
                 "it must be an ordinary function that launches one"
             )
         case _ if built.launched:
-            message = f"`{built.entry}` in {built.file} is no @triton.jit kernel"
-            hint = f"define it at the top level: @triton.jit, then def {built.entry}(...)"
+            message = f"`{built.entry}` in {built.file} is no {jit} kernel"
+            hint = f"define it at the top level: {jit}, then def {built.entry}(...)"
             return Diagnosis(Verdict.COMPILE_ERROR, message, hint=hint)
         case _:
             message = f"`{built.entry}` in {built.file} is not a function: its type is {problem}"

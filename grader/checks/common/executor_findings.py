@@ -12,10 +12,11 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.report.evidence import Finding, FindingKind, Severity
 from grader.report.verdict import Verdict
 from grader.text.hints import hints
+from grader.vocabulary import Language
 
 TOOL = "executor of Triton's IR"  # its name in reports
+_TOOLS = {Language.NUMBA: "executor of PTX"}
 
-NOT_OWN = "the result is computed by torch, not by a kernel of yours"
 NOT_OWN_HINT = (
     "the output was written even with all launches of your kernels left out: compute and store "
     "the result in a kernel of your own"
@@ -24,7 +25,20 @@ NOT_OWN_HINT = (
 _ACCESS = {"load": "read", "store": "write", "atomic": "atomic"}
 
 
-def read_run(records: Iterable[Mapping[str, Any]], file: str) -> tuple[tuple[Finding, ...], int]:
+def tool_of(language: Language) -> str:
+    """Return the name of a language's executor in reports."""
+    return _TOOLS.get(language, TOOL)
+
+
+def not_own(language: Language) -> str:
+    """Say that no kernel has computed the result."""
+    who = "torch" if language is Language.TRITON else "host code"
+    return f"the result is computed by {who}, not by a kernel of yours"
+
+
+def read_run(
+    records: Iterable[Mapping[str, Any]], file: str, tool: str = TOOL
+) -> tuple[tuple[Finding, ...], int]:
     """Return the findings and how many bytes kernels loaded and stored.
 
     Raises ValueError if a record is not one of the executor's.
@@ -34,7 +48,7 @@ def read_run(records: Iterable[Mapping[str, Any]], file: str) -> tuple[tuple[Fin
     for record in records:
         with untrusted_records():
             if record.get("record") == "finding":
-                findings.append(_finding(record, file))
+                findings.append(_finding(record, file, tool))
             elif record.get("record") == "counters":
                 touched += int(record["loaded_bytes"]) + int(record["stored_bytes"])
     return tuple(findings), touched
@@ -49,7 +63,7 @@ def not_executed(records: Iterable[Mapping[str, Any]]) -> str | None:
     return None
 
 
-def _finding(record: Mapping[str, Any], file: str) -> Finding:
+def _finding(record: Mapping[str, Any], file: str, tool: str) -> Finding:
     if record["kind"] not in get_args(FindingKind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")
     line, offset = record["line"], record.get("offset")
@@ -65,13 +79,17 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
         other_line=other_line if type(other_line) is int else None,
         kernel=str(record["kernel"])[:200] or None,
         block=_triple(record["program"]) if record.get("program") is not None else None,
+        thread=_triple(record["thread"]) if record.get("thread") is not None else None,
         buffer=None if record["tensor"] is None else str(record["tensor"])[:200],
         element=offset if type(offset) is int else None,
         access=cast(Any, _ACCESS.get(str(record["access"]))),
         count=max(1, int(record["count"])),
-        tool=TOOL,
-        space="global",
+        tool=tool,
+        space="shared" if record.get("space") == "shared" else "global",
         other_block=_triple(record["other_program"]) if record.get("other_program") else None,
+        other_thread=_triple(record["other_thread"]) if record.get("other_thread") else None,
+        other_access=cast(Any, _ACCESS.get(str(record.get("other_access")))),
+        block_size=_triple(record["block_size"]) if record.get("block_size") else None,
     )
 
 
@@ -81,6 +99,8 @@ _ONE_PAST = re.compile(
 
 
 def _hint(record: Mapping[str, Any]) -> str:
+    if record.get("thread") is not None:
+        return str(record["hint"])[:500]  # the executor of PTX has hints of its own
     found = _ONE_PAST.search(str(record["message"]))
     one = found is not None and found[2] == "0"  # a buffer of one element has no mask to widen
     if found and not one and int(found[1].replace(",", "")) == int(found[2].replace(",", "")) + 1:

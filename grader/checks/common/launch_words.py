@@ -146,7 +146,9 @@ def _unused(sizes: Sequence[int], name: str, text: str) -> str:
     for axis, size in enumerate(sizes):
         word = name.format(axis if triton else "xyz"[axis])
         used = re.sub(r"program_id\(axis=", "program_id(", "".join(text.split()))
-        whole = r"program_id\((?!\d)" if triton else rf"{word.partition('.')[0]}(?!\.)|%[nc]?tid"
+        # Inline assembly; Numba's index of the thread in the launch, of so many axes.
+        whole = rf"{word.partition('.')[0]}(?!\.)|%[nc]?tid|cuda\.grid\([{axis + 1}-3]"
+        whole = r"program_id\((?!\d)" if triton else whole
         if size > 1 and text and word not in used and not re.search(whole, used):
             return f", and the file never {'reads' if triton else 'uses'} {word}"
     return ""

@@ -2,6 +2,7 @@
 
     CUDA C++   the checked host build checks every access
     Triton     the executor of launches checks every address
+    Numba      so does its executor, of PTX
 
 compute-sanitizer does the same on a GPU (`on_gpu`, `triton_on_gpu`). A report without findings does
 not count by itself, because in CUDA C++ it comes from the worker: the judge must have seen right
@@ -179,7 +180,7 @@ def _unproven(setup: RunSetup, run: Report) -> str | None:
 def check_triton_memory(
     setup: RunSetup, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> CheckOutcome[MemoryEvidence]:
-    """Run a Triton submission; the executor of its launches checks every address."""
+    """Run a submission in Triton or Numba; the executor of its launches checks every address."""
 
     def run() -> ToolResult:
         with Session(
@@ -192,7 +193,7 @@ def check_triton_memory(
             return executor_result(setup, session, cases)
 
     result = second_try(setup.budget, run(), run, lambda result: result.outcome.failure)
-    advance(executor_findings.TOOL)
+    advance(executor_findings.tool_of(setup.built.language))
     return combine([result], cases)
 
 
@@ -222,12 +223,13 @@ def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]
     """Run the cases in a session whose executor checks memory; return what it found."""
     started_s = time.monotonic()
     outcome = run_under_tool(setup, session, cases, setup.assignment.limits)
-    result = ToolResult(tool=executor_findings.TOOL, outcome=outcome, output=session.output)
+    tool = executor_findings.tool_of(setup.built.language)
+    result = ToolResult(tool=tool, outcome=outcome, output=session.output)
     try:
         records = without_sizes(outcome.records, cases)
         sizes = {case.name: case.sizes for case, _ in cases}
         findings, accesses = executor_findings.read_run(
-            [_with_row_step(record, setup, sizes) for record in records], setup.built.file
+            [_with_row_step(record, setup, sizes) for record in records], setup.built.file, tool
         )
         findings = with_sources(findings, setup.built, setup.assignment.signature)
     except ValueError:

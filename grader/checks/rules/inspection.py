@@ -19,7 +19,7 @@ from grader.assignment.libraries import allowed_libraries
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.common.executor_findings import NOT_OWN, NOT_OWN_HINT
+from grader.checks.common.executor_findings import NOT_OWN_HINT, not_own
 from grader.checks.rules.host_work import HINT as HOST_WORK_HINT
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, broken_rules, suspicious_text
 from grader.judge.buffers import Buffer
@@ -53,7 +53,7 @@ def check_rules(
     words = suspicious_text(text, all_on_device=on_device, allowed=allowed)
     flags = [*words, *setup.built.flags]
     if host_wrote:
-        broken = BrokenRule(rule="own_kernel", message=NOT_OWN)
+        broken = BrokenRule(rule="own_kernel", message=not_own(setup.built.language))
         evidence = RulesEvidence(broken=(broken,), flags=tuple(flags))
     elif setup.built.language.imported:
         evidence = _without_launches(setup, cases, data, flags)
@@ -128,7 +128,8 @@ def _without_launches(
                 break
         if not outcome.done:
             flags.append(f"the run without launches failed: {outcome.status.value}")
-    broken = (BrokenRule(rule="own_kernel", message=NOT_OWN),) if written else ()
+    own_rule = BrokenRule(rule="own_kernel", message=not_own(setup.built.language))
+    broken = (own_rule,) if written else ()
     return RulesEvidence(
         broken=broken, cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
     )

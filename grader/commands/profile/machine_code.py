@@ -36,6 +36,7 @@ from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
 from grader.system.toolchain import Tool
+from grader.vocabulary import Language
 
 _MOST_BYTES = 32 << 20  # of one file of code
 _DISASSEMBLE_S = 60.0
@@ -70,6 +71,8 @@ def machine_code(file: FileContext, code: Code) -> tuple[str, str]:
     files = {Path(source.path).name: source.text, **source.header_texts}
     sources = {name: text.splitlines() for name, text in files.items()}
     try:
+        if file.file.language is Language.NUMBA:
+            return "", "is of CUDA C++ and Triton; Numba has `kernel.inspect_asm()`, on a GPU"
         if file.file.language.imported:
             texts, gpu = _triton(file, code), course_target().name
         else:

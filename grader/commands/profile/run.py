@@ -196,6 +196,9 @@ class _Profile:
 
     def resources(self) -> None:
         """Write registers, shared memory and spills of each kernel in the file."""
+        if self.file.file.language is Language.NUMBA:
+            self._write("registers and shared memory: not counted in Numba")
+            return
         if self.file.file.language.imported:
             self._triton_resources()
             return

@@ -34,7 +34,8 @@ def trace(file: FileContext) -> tuple[str, str]:
     if file.gpu is not None:
         return "", "is made without a GPU: add `--device cpu`. On a GPU use Nsight Systems (`nsys`)"
     if file.file.language.imported:
-        return "", "is of CUDA C++; Triton's launches have no times without a GPU"
+        phrase = file.file.language.phrase
+        return "", f"is of CUDA C++; {phrase}'s launches have no times without a GPU"
     # These import torch.
     from grader.checks.common.tool_run import run_under_tool
     from grader.checks.counters.count import counting_case

@@ -25,7 +25,7 @@ from grader.commands.verify.judgement import (
     not_here,
 )
 from grader.commands.verify.lints import lint_rows
-from grader.commands.verify.row import Row, proof
+from grader.commands.verify.row import Row, State, proof
 from grader.commands.verify.samples import (
     Expectation,
     MissingFaultError,
@@ -61,6 +61,7 @@ def plan(
     rows: list[Row] = []
     planned: list[Task] = []
     if not samples:
+        rows += _not_installed(assignment)
         rows += agreement_rows(assignment, repository)
         rows += lint_rows(assignment, reference)
         rows += _strays(assignment, reference)
@@ -105,6 +106,21 @@ def _strays(assignment: Assignment, reference: Path) -> Iterator[Row]:
         )
 
 
+def _not_installed(assignment: Assignment) -> Iterator[Row]:
+    """Yield a row for each language whose files nothing on this machine can build."""
+    for language in sorted({one for kernel in assignment.parts for one in kernel.files}):
+        if package := support_of(language).missing():
+            yield Row(
+                assignment=assignment.name,
+                subject=f"files in {language.phrase}",
+                check="graded",
+                state=State.ELSEWHERE,
+                expected="the references' and samples' verdicts",
+                actual="not judged",
+                note=f"{package} is not on this machine",
+            )
+
+
 def _proofs(
     assignment: Assignment, repository: Path, options: Options, repeat: int
 ) -> Iterator[Task]:
@@ -113,7 +129,11 @@ def _proofs(
     reference = repository / REFERENCES / assignment.name
     used: set[tuple[str, Language]] = set()
     for kernel in assignment.parts:
-        languages = [one for one in kernel.files if options.wants(kernel.name, one)]
+        languages = [
+            one
+            for one in kernel.files
+            if options.wants(kernel.name, one) and not support_of(one).missing()
+        ]
         used |= {(assignment.of(kernel).signature.entry, one) for one in languages}
         own = replace(options, kernels=frozenset({kernel.name}))
         if languages and template.is_dir():
@@ -332,6 +352,8 @@ def _expectation(sample: Sample) -> Expectation | None:
 
 def _why_not_here(sample: Sample, expectation: Expectation, kernel: Kernel, device: Device) -> str:
     """Return why this device cannot judge the sample; "" if it can."""
+    if package := support_of(Language(sample.language)).missing():
+        return f"{package} is not on this machine"
     if expectation.device not in (None, device):
         return f"on {expectation.device} only: {expectation.why}"
     by_time = expectation.check == CheckName.PERFORMANCE or (

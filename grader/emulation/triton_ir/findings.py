@@ -9,7 +9,7 @@ from grader.emulation.triton_ir.ir import Location
 
 MOST_FINDINGS = 50
 
-Kind = Literal["out_of_bounds", "misaligned", "race", "uninitialized", "overflow"]
+Kind = Literal["out_of_bounds", "misaligned", "race", "uninitialized", "overflow", "barrier"]
 Access = Literal["load", "store", "atomic"]
 Severity = Literal["error", "warning"]
 
@@ -51,7 +51,8 @@ def mask_hint(line: int | None) -> str:
 class Finding:
     """One finding; the same at the same line counts up.
 
-    `Findings.add` adds the kernel, the place, and the kind's hint if there is no other.
+    `Findings.add` adds the kernel, the place, and the kind's hint if there is no other. Of PTX a
+    program is a block, which has threads.
     """
 
     kind: Kind
@@ -68,6 +69,11 @@ class Finding:
     program: tuple[int, int, int]
     other_program: tuple[int, int, int] | None = None
     other_line: int | None = None
+    thread: tuple[int, int, int] | None = None
+    other_thread: tuple[int, int, int] | None = None
+    other_access: Access | None = None
+    block_size: tuple[int, int, int] | None = None
+    space: Literal["global", "shared"] = "global"
     load_line: int | None = None
     read_only: bool = False
     # How many programs there are, and elements from where one begins to where the next one does.

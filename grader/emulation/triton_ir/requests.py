@@ -25,7 +25,7 @@ from grader.emulation.triton_ir.types import Tensor
 
 SECTOR = 32
 COPY = "ttg.async_copy_global_to_local"
-_OFF = torch.iinfo(torch.int64).max  # the address of a lane that is off: above all others
+OFF = torch.iinfo(torch.int64).max  # the address of a lane that is off: above all others
 # Lanes that are sorted at once.
 _MOST_LANES = 1 << 21
 
@@ -147,18 +147,23 @@ def _count(entry: Line, shape: _Shape, addresses: torch.Tensor, on: torch.Tensor
         masked = ~on[:, index]
         off = masked if off is None else off | masked
     if off is not None:
-        lanes = torch.where(off.reshape(-1, WARP), _OFF, lanes)
+        lanes = torch.where(off.reshape(-1, WARP), OFF, lanes)
+    count_warps(entry, lanes, shape.bytes)
+
+
+def count_warps(entry: Line, lanes: torch.Tensor, size: int) -> None:
+    """Count one instruction: a row for each warp, of its lanes' addresses, or OFF."""
     in_order = lanes
     if not bool((lanes[:, 1:] >= lanes[:, :-1]).all()):
         lanes = lanes.sort(1).values
-    active = lanes != _OFF
+    active = lanes != OFF
     # The first lane of each address, and of each sector: what lies below it is another's.
     fresh, sectors = active.clone(), active.clone()
     fresh[:, 1:] &= lanes[:, 1:] != lanes[:, :-1]
     pieces = lanes // SECTOR
     sectors[:, 1:] &= pieces[:, 1:] != pieces[:, :-1]
     distinct, fetched = fresh.sum(1), sectors.sum(1)
-    ideal = (distinct * shape.bytes + SECTOR - 1) // SECTOR
+    ideal = (distinct * size + SECTOR - 1) // SECTOR
     entry.requests += int((distinct > 0).sum())
     entry.lanes += int(active.sum())
     entry.sectors += int(fetched.sum())
@@ -175,4 +180,4 @@ def _count(entry: Line, shape: _Shape, addresses: torch.Tensor, on: torch.Tensor
 def _relative(lanes: list[int]) -> list[int | None]:
     """Return addresses from the start of the first sector on; None for lanes that are off."""
     first = min(lanes) // SECTOR * SECTOR
-    return [None if lane == _OFF else lane - first for lane in lanes]
+    return [None if lane == OFF else lane - first for lane in lanes]

@@ -109,7 +109,7 @@ def card(found: Finding, source_lines: Mapping[str, str]) -> Card:
 
 
 def _facts(found: Finding) -> tuple[tuple[str, str], ...]:
-    block = "program" if found.file.endswith(".py") else "block"
+    block = "program" if found.of_program else "block"
     facts = [
         ("kernel", found.kernel or ""),
         (block, _xyz(found.block)),
@@ -123,8 +123,7 @@ def _facts(found: Finding) -> tuple[tuple[str, str], ...]:
 def _timelines(found: Finding) -> Timelines | None:
     if found.kind != "race" or found.block is None:
         return None
-    triton = found.file.endswith(".py")
-    if triton:
+    if found.of_program:
         missing = "nothing orders programs"
     elif found.other_thread is None:
         # The emulation names the other thread if it is of the same block; other tools name none.
@@ -133,6 +132,8 @@ def _timelines(found: Finding) -> Timelines | None:
         missing = "nothing orders blocks"
     elif _same_warp(found):
         missing = "missing: a barrier"
+    elif found.file.endswith(".py"):
+        missing = "missing: cuda.syncthreads()"
     else:
         missing = "missing: __syncthreads()"
     first = _actor(found, other=True)
@@ -153,14 +154,13 @@ def _timelines(found: Finding) -> Timelines | None:
 
 
 def _actor(found: Finding, *, other: bool) -> Actor:
-    triton = found.file.endswith(".py")
     thread = found.other_thread if other else found.thread
     block = (found.other_block if other else found.block) or None
     if other and block is None and found.other_thread is not None:
         block = found.block
     access = found.other_access if other else found.access
     line = (found.other_line if other else found.line) or None
-    if triton:
+    if found.of_program:
         who = f"program {_xyz(block)}" if block else "another program"
     elif block is None:
         who = "a thread of another block"

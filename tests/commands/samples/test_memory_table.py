@@ -69,5 +69,6 @@ def test_the_cells_agree_with_the_samples(device: Device) -> None:
 
 def _of(fault: Planted, language: str) -> str:
     """Return the tool that must find a fault on a GPU."""
-    on_cpu = executor_findings.TOOL if language == Language.TRITON else HOST_TOOL
+    imported = Language(language).imported
+    on_cpu = executor_findings.tool_of(Language(language)) if imported else HOST_TOOL
     return on_cpu if fault.gpu == "blind" else fault.gpu

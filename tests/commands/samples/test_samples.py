@@ -27,13 +27,18 @@ from grader.commands.verify.samples import (
     KINDS,
     Sample,
     find_samples,
+    in_language,
 )
 from grader.grading.plan import Options
 from grader.pool.state import WorkerState
 from grader.vocabulary import Visibility
 
 ASSIGNMENTS = find_assignments(REPOSITORY / "assignments")
-SAMPLES = tuple(find_samples(REPOSITORY / "reference"))
+BY_NAME = {folder.name: read_assignment(folder) for folder in ASSIGNMENTS}
+SAMPLES = tuple(
+    in_language(sample, BY_NAME[sample.assignment])
+    for sample in find_samples(REPOSITORY / "reference")
+)
 
 
 # ---- well-formed ----
