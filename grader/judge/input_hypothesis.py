@@ -20,6 +20,7 @@ from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
 from grader.errors import GraderError
+from grader.judge import subset_hypothesis
 from grader.judge.compare import Comparison, accepts, accepts_all, has_arithmetic, parts
 from grader.judge.oracle import CaseData, Oracle
 
@@ -50,6 +51,8 @@ def explain(
     given = sum(value.numel() for value in data.inputs.values())
     if comparison.wrong.numel() > _MOST_ELEMENTS or given > 16 * _MOST_ELEMENTS:
         return None
+    if subset := subset_hypothesis.explain(oracle, signature, case, data, comparison):
+        return subset
     if int(comparison.wrong.sum()) < _LEAST:
         return None
     if not bool(torch.isfinite(comparison.actual.double()).all()):
@@ -171,20 +174,26 @@ def _hypotheses(
     for argument in signature.scalars:
         given = signature.scalar(argument, case.sizes)
         if isinstance(given, float):
-            for other in (0.0, *_USUAL_SCALARS):
+            for other in (0.0, 1.0, *_USUAL_SCALARS):
                 if other != given:
                     yield (
                         f"the result is that of `{argument.name}` = {other:g}",
                         {argument.name: other},
                     )
+            for words, other in _other_scalars(given, case.sizes):
+                yield f"the result is that of `{argument.name}` {words}", {argument.name: other}
             # Last: a small number's square is as good as 0.
             yield (
                 f"the result is that of `{argument.name}` = the square of itself",
                 {argument.name: given * given},
             )
+    arrays = {array.name: array for array in signature.arrays}
     for name, value in inputs.items():
         if value.is_floating_point():
             yield from _other_values(name, value)
+        if arrays[name].role.written:
+            sentence = f"the result is that of `{name}` with zeros at the beginning"
+            yield sentence, {name: torch.zeros_like(value)}
     for name, value in inputs.items():
         if value.dim() == 2 and min(value.shape) > 1:
             shape = next(array.shape for array in signature.arrays if array.name == name) or ()
@@ -199,8 +208,27 @@ def _hypotheses(
             yield f"the formula is applied twice to `{name}`", {name: expected.to(value.dtype)}
     for name, value in inputs.items():
         for peer, values in inputs.items():
-            if name < peer and value.shape == values.shape:
+            if name == peer or value.shape != values.shape or value.dtype != values.dtype:
+                continue
+            if name < peer:
                 yield f"`{name}` and `{peer}` are exchanged", {name: values, peer: value}
+            sentence = f"the result is that of `{peer}` in the place of `{name}`"
+            yield sentence, {name: values}
+
+
+def _other_scalars(given: float, sizes: Mapping[str, int | float]) -> Iterator[tuple[str, float]]:
+    """Yield what may be done to a scalar that the formula has as it is."""
+    yield "with the opposite sign", -given
+    yield "times 2", 2 * given
+    yield "divided by 2", given / 2
+    if given:
+        yield "in the denominator: divided, not multiplied", 1 / given
+    for size, number in sizes.items():
+        if isinstance(number, int) and number > 1:
+            yield f"divided by the root of `{size}`", given / math.sqrt(number)
+            yield f"times the root of `{size}`", given * math.sqrt(number)
+            yield f"divided by `{size}`", given / number
+            yield f"times `{size}`", given * number
 
 
 def _other_values(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:

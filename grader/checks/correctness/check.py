@@ -112,7 +112,10 @@ def _line_name(case: CaseResult, group: str, groups: Sequence[str]) -> str:
 _TELLING = 8  # wrong elements: a case with fewer has no pattern
 _MOST_ALONE = 6  # wrong cases for all of which the pattern of a single one may speak
 _NOTHING = "nothing was ever written"
-_OTHER_NUMBER = re.compile(r"^the result is that of `(?P<name>\w+)` = \S+( in every element)?$")
+_OTHER_NUMBER = re.compile(
+    r"^the result is that of `(?P<name>\w+)` (= (\S+( in every element)?|the square of itself)"
+    r"|with the opposite sign|times .+|divided by .+|in the denominator.+)$"
+)
 
 
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:

@@ -1,0 +1,49 @@
+"""Explain a wrong output as that of a mistake that the assignment's oracle knows.
+
+The oracle's `mistakes` computes the outputs of formulas that students take for the right one. It is
+a hint, never part of a verdict.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from grader.assignment.cases import Case
+from grader.assignment.tolerance import Tolerance
+from grader.judge.compare import Comparison, accepts, parts
+from grader.judge.oracle import CaseData, Oracle
+
+KNOWN = "the result is that of a known mistake: "
+_LEAST = 4  # wrong elements: fewer agree by chance
+_MOST = 2**16  # elements: bounds the time
+
+
+def explain(
+    oracle: Oracle, case: Case, data: CaseData, comparison: Comparison, tolerance: Tolerance
+) -> str | None:
+    """Return the first mistake whose outputs these are, None if there is none.
+
+    Raises GraderError if the oracle fails or breaks its contract.
+    """
+    actual, expected = comparison.actual, comparison.expected
+    if comparison.mismatched < _LEAST or actual.numel() > _MOST:
+        return None
+    loose = Tolerance(atol=4 * tolerance.atol, rtol=4 * tolerance.rtol, exact=tolerance.exact)
+    for sentence, outputs in oracle.mistakes(case, data.inputs).items():
+        other = parts(outputs[comparison.output])
+        apart = int((~accepts(actual, other, loose)).sum())
+        differ = ~accepts(other, expected, tolerance)
+        # It explains nearly all that is wrong, and not by one number, which much else would give.
+        agrees = apart <= comparison.wrong_allowed and 4 * apart <= comparison.mismatched
+        if agrees and (_varied(other[differ]) or _mixed(other)):
+            return f"{KNOWN}{sentence}"
+    return None
+
+
+def _varied(values: torch.Tensor) -> bool:
+    return len(set(values[torch.isfinite(values.double())].tolist())) > 1
+
+
+def _mixed(values: torch.Tensor) -> bool:
+    finite = torch.isfinite(values.double())
+    return bool(finite.any()) and not bool(finite.all())
