@@ -502,7 +502,7 @@ def _known_mistake(given: PatternInput) -> str | None:
 
 def _other_inputs(given: PatternInput) -> str | None:
     found = given.other_inputs()
-    if found and found.endswith((" times 2", " divided by 2")):
+    if found and found.endswith((" times 2", " divided by 2", " are exchanged")):
         return _row_scale(given) or found  # a root can have the same factor by chance
     if found is None or not found.startswith(WHERE_WRONG):
         return found

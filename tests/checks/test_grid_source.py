@@ -9,12 +9,13 @@ from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
 from grader.checks.common.grid_source import (
+    block_hint,
     grid_hint,
     refused_block_hint,
     refused_grid_hint,
     tree_hint,
 )
-from grader.checks.common.triton_grid_source import triton_grid_hint
+from grader.checks.common.triton_grid_source import block_of_other_size, triton_grid_hint
 
 TRANSPOSE = read_assignment(REPOSITORY / "assignments" / "transpose").signature
 CPP = """\
@@ -191,6 +192,48 @@ def test_a_program_for_each_row() -> None:
     assert triton_grid_hint(TRITON.replace("KERNEL", right), TRANSPOSE, "scale") == ""
 
 
+STRIDED = """\
+constexpr int BLOCK = 128;
+__global__ void copy(const float* x, float* y, int n)
+{
+    for (int i = threadIdx.x; i < n; i += STEP) y[i] = x[i];
+}
+void run(const float* x, float* y, int rows, int cols) { copy<<<rows, THREADS>>>(x, y, cols); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "threads", "said"),
+    [
+        ("BLOCK", "BLOCK", ""),
+        ("BLOCK", "128", ""),
+        ("blockDim.x", "cols", ""),
+        ("BLOCK", "cols", "line 6 launches `copy` with `cols` threads in each block, but it is"),
+        ("BLOCK", "256", "with 256 threads in each block, but it is written for BLOCK = 128"),
+    ],
+)
+def test_a_block_of_another_size(step: str, threads: str, said: str) -> None:
+    found = block_hint(STRIDED.replace("STEP", step).replace("THREADS", threads), "copy")
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+def test_a_block_of_triton_made_of_another_size() -> None:
+    text = """\
+@triton.jit
+def turn(x, y, rows, cols, WIDE: tl.constexpr):
+    col = tl.arange(0, WIDE)
+    mask = col < cols
+def transpose(input, output, rows, cols):
+    WIDE = triton.next_power_of_2(rows)
+    turn[(rows,)](input, output, rows, cols, WIDE=WIDE)
+"""
+    said = block_of_other_size(text, TRANSPOSE)
+    assert said.startswith("`WIDE` is `triton.next_power_of_2(rows)`, made of `rows`, but `turn`")
+    assert block_of_other_size(text.replace("_2(rows)", "_2(cols)"), TRANSPOSE) == ""
+    assert block_of_other_size(text.replace("_2(rows)", "_2(9)"), TRANSPOSE) == ""
+
+
 def test_a_launch_that_was_refused() -> None:
     rest = CPP.replace("LAUNCH", f"turn<<<rows % 16, {CALL}")
     assert "`rows % 16` in line 12 is the rest of a division" in refused_grid_hint(rest, 12)
@@ -221,4 +264,5 @@ def test_a_hostile_source_is_read_in_time(hostile: str) -> None:
     began = time.monotonic()
     grid_hint(text, TRANSPOSE, "turn")
     refused_block_hint(text, 12)
+    block_hint(text, "turn")
     assert time.monotonic() - began < 2

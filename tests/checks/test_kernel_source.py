@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.checks.common.kernel_source import rebound_name, source_hint
+from grader.checks.common.kernel_source import rebound_name, source_hint, stores_nothing
 
 KERNEL = """\
 def kernel(x):
@@ -38,3 +38,22 @@ def test_the_line_that_binds_an_argument_anew() -> None:
     assert rebound_name(text, "f", "out") == 2
     assert rebound_name(text, "g", "out") is None
     assert rebound_name(text, "h", "out") is None
+
+
+def test_two_tiles_that_are_multiplied_element_by_element() -> None:
+    load = "tl.load(p + rows[:, None] * n + cols[None, :])"
+    text = f"def kernel(p):\n    left = {load}\n    right = {load}\n    total += left * right\n"
+    assert "is tl.dot(left, right)" in source_hint(SHAPES, text, 4)
+    assert source_hint(SHAPES, text.replace("[None, :]", ""), 4) == ""
+    assert source_hint(SHAPES, text.replace("left * right", "left + right"), 4) == ""
+
+
+def test_a_kernel_that_stores_nothing() -> None:
+    text = "@triton.jit\ndef kernel(x, y):\n    a = tl.load(x)\n    LAST\n"
+    found = stores_nothing(text.replace("LAST", "y = a + 1"), "kernel")
+    assert "has no tl.store" in found
+    assert found.endswith("line 4 only gives the name `y` to a value")
+    assert stores_nothing(text.replace("LAST", "tl.store(y, a)"), "kernel") == ""
+    assert stores_nothing(text.replace("LAST", "tl.atomic_add(y, a)"), "kernel") == ""
+    assert stores_nothing(text.replace("LAST", "finish(y, a)"), "kernel") == ""
+    assert stores_nothing(text, "another") == ""

@@ -15,6 +15,12 @@ from grader.checks.common import cpp_code
 from grader.checks.common.host_memory import loop_around
 from grader.checks.common.size_product import constant
 
+_STEPS_BY = re.compile(
+    r"\b(\w+)\s{0,5}=\s{0,5}threadIdx\.x\s{0,5};[^;]{0,100};\s{0,5}\1\s{0,5}\+=\s{0,5}([A-Za-z_]\w*)\s{0,5}\)"
+)
+_BLOCKS_OF = re.compile(
+    r"\bblockIdx\.x\)?\s{0,5}\*\s{0,5}([A-Za-z_]\w*)\s{0,5}\+\s{0,5}threadIdx\.x"
+)
 _MOST_SHOWN = 60  # characters of an expression
 _NOT_A_POWER = re.compile(r"^(?!.*(?:<<|pow|log)).*[a-z]")
 _ROUNDS = re.compile(r"[+?]|ceil|cdiv|div_up|divup|\d\.", re.I)
@@ -102,6 +108,32 @@ def refused_block_hint(text: str, line: int | None) -> str:
         f"line {line} asks for `{threads}` threads in each block, which grows with the size: take "
         "a fixed number, such as 256, and more blocks, or let each thread loop; the number of "
         "blocks comes first, <<<blocks, threads>>>"
+    )
+
+
+def block_hint(text: str, kernel: str) -> str:
+    """Return that a launch gives blocks of another size than its kernel steps by, or ""."""
+    host, name = cpp_code.host_code(text), cpp_code.plain_name(kernel)
+    body = cpp_code.kernels(text).get(name)
+    launched = [one for one in cpp_code.launches(text) if one.kernel == name]
+    if body is None or len(launched) != 1 or "blockDim" in body.body or "threadIdx.y" in body.body:
+        return ""
+    threads = axis_text(launched[0].block, 0, host)
+    # A loop that begins at the thread's number, and an index of block and thread.
+    step = _STEPS_BY.search(body.body)
+    index = _BLOCKS_OF.search(body.body)
+    steps = step[2] if step else index[1] if index else ""
+    size = constant(steps, f"{host}\n{body.body}") if steps else None
+    given = constant(threads, host) if threads else None
+    if size is None or not threads or size == given or len(threads) > _MOST_SHOWN:
+        return ""
+    if given is None and not cpp_code.NAME.fullmatch(threads):
+        return ""
+    shown = f"`{threads}`" if threads != str(given) else threads
+    known = f"{steps} = {size}"
+    return (
+        f"line {launched[0].line} launches `{name}` with {shown} threads in each block, but it is "
+        f"written for {known}: launch {steps} threads, or step by blockDim.x"
     )
 
 

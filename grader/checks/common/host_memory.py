@@ -73,6 +73,22 @@ def loop_hint(text: str, found: Finding, signature: Signature) -> str:
     )
 
 
+def fixed_array_hint(text: str, found: Finding) -> str:
+    """Return how long an array of host code is that a loop leaves, "" if that is not seen."""
+    bare = cpp_code.without_comments(text)
+    name = (found.buffer or "?").strip("`")
+    made = re.search(rf"\b\w+\s+{re.escape(name)}\s*\[\s*(\w+)\s*\]\s*[;=]", bare)
+    loop = None if found.line is None else loop_around(text, found.line)
+    if made is None or loop is None or len(loop.condition) > _MOST_SHOWN:
+        return ""
+    line = bare.count("\n", 0, made.start()) + 1
+    return (
+        f"`{name}` has {made[1]} elements (line {line}), and line {found.line} runs in the loop "
+        f"`{' '.join(loop.condition.split())}`: end the loop at the array's length, or allocate as "
+        "many elements as it needs, with malloc or std::vector"
+    )
+
+
 def freed_hint(text: str) -> str:
     """Return which memory the file frees and then uses, "" if none."""
     bare = cpp_code.without_comments(text)
@@ -162,6 +178,25 @@ def unused_output_hint(text: str, output: str) -> str:
                     f"`{given}` to `{output}` at the end"
                 )
     return f"`{output}` stands in no launch and in no copy: nothing can write to it"
+
+
+def appended_hint(text: str) -> str:
+    """Return which vector with a length gets more elements behind it, "" if none does."""
+    host = cpp_code.host_code(text)
+    for number, line in enumerate(host.split("\n"), start=1):
+        made = re.search(r"\bvector\s*<[^;>]{0,60}>\s*(\w+)\s*\(\s*(\w[^;,]{0,60}?)\s*[,)]", line)
+        if made is None:
+            continue
+        name, length = made.groups()
+        more = re.search(rf"\b{name}\.(?:push|emplace)_back\s*\(", host)
+        cleared = re.search(rf"\b{name}\.(?:clear|resize)\s*\(", host)
+        if more is not None and cleared is None:
+            at = host.count("\n", 0, more.start()) + 1
+            return (
+                f"`{name}` has `{length}` elements from line {number} on, all 0, and line {at} "
+                f"appends others behind them: store `{name}[i]`, or declare it without a length"
+            )
+    return ""
 
 
 def added_to_hint(text: str, output: str) -> str:

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
 from grader.checks.common.triton_index_source import triton_index_hint
 from grader.checks.common.unfilled_source import pitch_of_rows, unfilled_hint
@@ -138,6 +139,27 @@ def _lacks_block(
         f"the index `{_shown(index)}` of `{name}` in line {found.line} does not depend on "
         "blockIdx, so every block writes the same elements: add the block's beginning to it"
     )
+
+
+def row_begin_hint(found: Finding, text: str, signature: Signature) -> str:
+    """Return that a block's row begins a block's size apart, where rows have columns; or ""."""
+    kernel = cpp_code.kernels(text).get(found.kernel or "")
+    array = next((one for one in signature.arrays if one.name == found.buffer), None)
+    launched = [one for one in cpp_code.launches(text) if kernel and one.kernel == kernel.name]
+    if kernel is None or array is None or len(array.shape or ()) != 2 or len(launched) != 1:
+        return ""
+    rows, columns = (extent.text for extent in array.shape or ())
+    if launched[0].grid != rows:
+        return ""
+    for number, line in enumerate(kernel.body.split("\n"), start=kernel.line):
+        begin = re.search(r"=\s*(\w+)\s*\+\s*blockIdx\.x\s*\*\s*([\w.]+)\s*;", line)
+        if begin is None or begin[1] != found.buffer or begin[2] == columns:
+            continue
+        return (
+            f"line {number} lets the row of a block begin `blockIdx.x * {begin[2]}` elements into "
+            f"`{begin[1]}`, but rows lie `{columns}` elements apart: blockIdx.x * {columns}"
+        )
+    return ""
 
 
 def whole_sum_hint(text: str) -> str:

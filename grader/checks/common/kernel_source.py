@@ -34,6 +34,9 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         if name in known:
             return hints("kernel_source")["elsewhere"].replace("NAME", f"tl.{name}")
         return did_you_mean(name, known).removeprefix("; ").replace("`", "`tl.", 1)
+    if line is not None and _SHAPES.search(message) and (product := _product(text, line)):
+        words = hints("kernel_source")["product"].replace("LINE", str(line))
+        return words.replace("LEFT", product[0]).replace("RIGHT", product[1])
     if line is not None and _SHAPES.search(message):
         dropped = _reduction(text, line)
         if dropped is not None:
@@ -59,6 +62,29 @@ def rebound_name(text: str, entry: str, name: str) -> int | None:
     )
 
 
+def stores_nothing(text: str, kernel: str) -> str:
+    """Return that a kernel has no tl.store and no atomic operation, "" if it has one or calls."""
+    for function, body in jitted_bodies(text):
+        calls = {ast.unparse(one.func) for one in ast.walk(function) if isinstance(one, ast.Call)}
+        own = {one for one in calls if not one.startswith("tl.") and one not in ("range", "float")}
+        if function.name != kernel or own or re.search(r"\.(?:store|atomic_\w+)\b", body):
+            continue
+        pointers = {argument.arg for argument in function.args.args}
+        set_ = [
+            (node.lineno, target.id)
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and target.id in pointers
+        ]
+        words = hints("kernel_source")["no_store"].replace("KERNEL", kernel)
+        if len(set_) == 1:
+            (line, name), named = set_[0], hints("kernel_source")["named"]
+            words += "; " + named.replace("LINE", str(line)).replace("NAME", name)
+        return words
+    return ""
+
+
 def jitted_bodies(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:
     """Yield the @triton.jit functions of a file, and the lines of their bodies."""
     lines = text.split("\n")
@@ -72,6 +98,31 @@ def _functions(text: str) -> list[ast.FunctionDef]:
     if tree is None:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _product(text: str, line: int) -> tuple[str, str] | None:
+    """Return the two blocks that a line multiplies, if each is loaded as a tile of its own."""
+    function = next(
+        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
+    )
+    if function is None:
+        return None
+    tiles = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        and (value := ast.unparse(node.value)).startswith("tl.load(")
+        and "[:, None]" in value
+        and "[None, :]" in value
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and node.lineno == line:
+            sides = [one.id for one in (node.left, node.right) if isinstance(one, ast.Name)]
+            if len(sides) == 2 and tiles >= set(sides):
+                return sides[0], sides[1]
+    return None
 
 
 def _reduction(text: str, line: int) -> tuple[int, str, str] | None:

@@ -134,13 +134,31 @@ def _exchanged(call: _Call, signature: Signature, *, alone: bool) -> str:
         if given in roles and roles[given] is not Role.IN and wanted not in call.written
     ]
     if not wrong or not outputs:
-        return ""
+        return _named_after_another(call, pairs, roles)
     (given, wanted), (output, read) = wrong[0], outputs[0]
     return (
         f"line {call.line} passes the input `{given}` for `{wanted}`, which the kernel writes, and "
         f"the output `{output}` for `{read}`, which it reads: are these arguments in each other's "
         "place?"
     )
+
+
+def _named_after_another(
+    call: _Call, pairs: Sequence[tuple[str, str]], roles: Mapping[str, Role]
+) -> str:
+    """Recognise an input for a parameter that has the name of another input, passed to none."""
+    given_names = {given for given, _ in pairs}
+    moved = [
+        (given, wanted)
+        for given, wanted in pairs
+        if given != wanted
+        and roles.get(given) is Role.IN
+        and roles.get(wanted) is Role.IN
+        and wanted not in given_names
+    ]
+    if len(moved) != 1:
+        return ""
+    return _passes(call.line, call.kernel, moved) + f": should it be `{moved[0][1]}`?"
 
 
 def _meant(parameters: Sequence[str], signature: Signature) -> Mapping[str, str]:

@@ -12,13 +12,15 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import copy_hint, host_argument_hint
 from grader.checks.common.emulation_findings import two_lines_hint
 from grader.checks.common.findings import INPUT_HINT, hint
+from grader.checks.common.grid_source import block_hint
 from grader.checks.common.host_memory import (
     allocation_hint,
+    fixed_array_hint,
     loop_hint,
     never_allocated_hint,
     room_hint,
 )
-from grader.checks.common.index_source import index_hint
+from grader.checks.common.index_source import index_hint, row_begin_hint
 from grader.checks.common.launch_source import launch_hint
 from grader.report.evidence import Finding
 from grader.text.hints import hints
@@ -89,6 +91,8 @@ def _of_host(found: Finding, built: Built, signature: Signature) -> str:
         words = allocation_hint(built.text, found.line) or loop_hint(built.text, found, signature)
     elif found.message.startswith("host code accesses memory outside an array"):
         words = loop_hint(built.text, found, signature)
+    elif found.message.startswith("an array index is outside the array"):
+        words = fixed_array_hint(built.text, found)
     return words or found.hint
 
 
@@ -113,11 +117,16 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         # racecheck names the earlier access first.
         lines, accesses = (found.other_line, found.line), (found.other_access, found.access)
         return two_lines_hint(text, lines, accesses)
+    in_block = found.kind in ("race", "uninitialized") or found.space == "shared"
+    if in_block and built.language.base is Language.CUDA and (words := block_hint(text, kernel)):
+        return words
     arrays = {array.name for array in signature.arrays}
     outputs = {array.name for array in signature.arrays if not array.role.read}
     words = ""
     if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
         words = room_hint(text, found)
+    if found.kind == "out_of_bounds" and built.language.base is Language.CUDA:
+        words = words or row_begin_hint(found, text, signature)
     words = words or index_hint(found, text, built.language.base)
     is_read = found.kind == "uninitialized" and found.access != "write"
     if is_read and found.buffer in outputs and not words:

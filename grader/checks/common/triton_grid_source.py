@@ -7,6 +7,7 @@ the text does not prove is not said.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -66,6 +67,64 @@ def triton_grid_hint(
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
     )
+
+
+def block_of_other_size(text: str, signature: Signature) -> str:
+    """Return which launch makes a block as wide as another size than its kernel runs to, or ""."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    if tree is None:
+        return ""
+    bodies = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    for host in bodies.values():
+        values = values_of(host)
+        for call in ast.walk(host):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Subscript):
+                continue
+            body = bodies.get(ast.unparse(call.func.value))
+            if body is None:
+                continue
+            passed = {a.arg: value for a, value in zip(body.args.args, call.args, strict=False)}
+            passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
+            for name, given in passed.items():
+                made = words_of(given, values) & sizes
+                needed = {
+                    size
+                    for limit in _compared_with_range(body, name) & passed.keys()
+                    for size in words_of(passed[limit], values) & sizes
+                }
+                if made and needed and not made & needed:
+                    width = _shown(_single(given, values))
+                    return (
+                        f"`{name}` is `{width}`, made of {_listed(made)}, but "
+                        f"`{body.name}` compares tl.arange(0, {name}) with {_listed(needed)}: "
+                        f"make it of {_listed(needed)}"
+                    )
+    return ""
+
+
+def _compared_with_range(kernel: ast.FunctionDef, width: str) -> set[str]:
+    """Return the names that an index from tl.arange(0, `width`) alone is compared with."""
+    inside = values_of(kernel)
+    ranges = {
+        name
+        for name, made in inside.items()
+        for one in made
+        if re.fullmatch(rf"tl\.arange\(0, {width}\)(\[[:None, ]+\])?", ast.unparse(one))
+    }
+    return {
+        node.comparators[0].id
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Lt)
+        and isinstance(node.comparators[0], ast.Name)
+        and isinstance(node.left, ast.Name)
+        and node.left.id in ranges
+    }
+
+
+def _listed(names: set[str]) -> str:
+    return " and ".join(f"`{one}`" for one in sorted(names))
 
 
 def _axes(

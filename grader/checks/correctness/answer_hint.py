@@ -11,19 +11,20 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.grid_source import grid_hint, tree_hint
+from grader.checks.common.grid_source import block_hint, grid_hint, tree_hint
 from grader.checks.common.host_memory import (
     added_to_hint,
     address_hint,
+    appended_hint,
     freed_hint,
     keeps_nothing,
     reallocated_hint,
     unused_output_hint,
 )
 from grader.checks.common.index_source import whole_sum_hint
-from grader.checks.common.kernel_source import jitted_bodies, rebound_name
+from grader.checks.common.kernel_source import jitted_bodies, rebound_name, stores_nothing
 from grader.checks.common.launch_source import launch_hint, wrong_size_hint
-from grader.checks.common.triton_grid_source import triton_grid_hint
+from grader.checks.common.triton_grid_source import block_of_other_size, triton_grid_hint
 from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
@@ -36,6 +37,9 @@ _NONDETERMINISTIC_HINT = (
     "uninitialized memory and data races"
 )
 _LEFT_OUT = re.compile(r"the result is that of `(\w+)` = 0$")
+_OF_ANOTHER_ARRAY = re.compile(
+    r"of the squares of `|of `\w+` times `|exchanged$|in the place of `\w+`$"
+)
 _MOST_SHOWN = 60  # characters of a line
 _INVALID_DIRECTION = "gave CUDA error 21"
 
@@ -65,12 +69,18 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         if line is not None:
             words = hints("kernel_source")["rebound"]
             return words.replace("LINE", str(line)).replace("NAME", output)
+        if seen.kernel and (words := stores_nothing(built.text, seen.kernel)):
+            return words
     if seen.nondeterministic and pattern.startswith("every element is"):
         return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
     own = ("launched",) if built.launched else ()
     freed = freed_hint(built.text) if built.language.base is Language.CUDA else ""
     if words := freed or wrong_size_hint(built.text, built.language.base, signature):
         return words
+    if _OF_ANOTHER_ARRAY.search(pattern):
+        words, named = _launched_wrong(built, signature), re.findall(r"`\w+`", pattern)
+        if any(one in words for one in named):
+            return words
     known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
     if not known and (words := _launched_wrong(built, signature)):
         return words
@@ -80,6 +90,14 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         return words
     if zero := _LEFT_OUT.match(pattern):
         words = _use_of(zero[1], built)
+        if words:
+            return words
+    if not known and built.language.base is Language.TRITON:
+        words = block_of_other_size(built.text, signature)
+        if words:
+            return words
+    if not known and built.language.base is Language.CUDA and seen.kernel:
+        words = block_hint(built.text, seen.kernel)
         if words:
             return words
     if seen.kernel and built.language.base is Language.TRITON and "never written" in pattern:
@@ -159,6 +177,8 @@ def _launched_wrong(built: Built, signature: Signature) -> str:
 def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     """Return which copy, cudaMemset or launch of host code gives this pattern, "" if none does."""
     pattern, output = seen.pattern, seen.output
+    if words := appended_hint(text):
+        return words
     if words := overwritten_hint(text, output, signature):
         return words
     of_sum = not pattern or re.search("elements of the row|off by a factor of its own", pattern)
