@@ -89,6 +89,13 @@ def mistakes(inputs):
         made[
             f"keys past the end, up to a multiple of {tile}, have the score 0, not minus infinity"
         ] = padded @ v
+        last = (n - 1) // tile * tile
+        made[f"only the keys of the last step are added up (in steps of {tile} keys)"] = (
+            weights[:, :, last:] @ v[:, last:]
+        )
+        made[
+            f"what is known of the keys before the last step is lost (in steps of {tile} keys)"
+        ] = torch.softmax(scores[:, :, last:], dim=2) @ v[:, last:]
         for words, out in online(scores, v, tile).items():
             made[f"{words} (in steps of {tile} keys)"] = out
     return {sentence: {"out": out} for sentence, out in made.items()}
@@ -98,7 +105,6 @@ def online(scores, v, tile):
     """Return the outputs of one pass over the keys, in steps of `tile`, with known mistakes."""
     largest = torch.full_like(scores[..., :1], -3e38)
     total, sums, same_total, same_sums, late = (0.0 for _ in range(5))
-    last = 0.0
     for first in range(0, v.shape[1], tile):
         part, values = scores[..., first : first + tile], v[:, first : first + tile]
         above = torch.maximum(largest, part.amax(dim=2, keepdim=True))
@@ -107,7 +113,6 @@ def online(scores, v, tile):
         total, sums = total * old + here, sums * old + mixed
         same_total, same_sums = same_total + here, same_sums + mixed
         late = (late + mixed) * old
-        last = here
         largest = above
     return {
         "the sums of the values so far are not corrected when a larger score comes": (
@@ -119,5 +124,4 @@ def online(scores, v, tile):
         "neither the sum of the weights so far nor those of the values are corrected when a larger "
         "score comes": same_sums / same_total,
         "the sums of this step are corrected, too, not only those before it": late / total,
-        "the sums are divided by the sum of the weights of the last step alone": sums / last,
     }

@@ -54,8 +54,9 @@ def mistakes(inputs):
             power / plain.sum(dim=1, keepdim=True)
         ),
         "the largest element is subtracted in the sum, but not in the quotient": plain / total,
-        "the largest element is sought from 0 on, so that a row of negative ones has 0: begin with "
-        "minus infinity": from_0 / from_0.sum(dim=1, keepdim=True),
+        "the largest element is sought among zeros as well, so that a row of negative ones has 0: "
+        "begin with minus infinity, also past the end of the row": from_0
+        / from_0.sum(dim=1, keepdim=True),
         "the division by the sum is missing": power,
         "the sum is of the elements, not of their powers": (
             power / (x - largest).sum(dim=1, keepdim=True)

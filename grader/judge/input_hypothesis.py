@@ -333,6 +333,14 @@ def _other_elements(
                     f"every {tile}",
                     {name: value.index_select(axis, index % tile)},
                 )
+            if axis == 0 and value.dim() == 2 and 8 <= tile < extent:
+                row, column = index[:, None], torch.arange(value.shape[1])
+                at = row % tile * value.shape[1] + column + row // tile * tile
+                yield (
+                    f"the result is that of `{name}` with each tile of {tile} rows read {tile} "
+                    f"elements after the one before, not {tile} rows",
+                    {name: value.flatten()[at.clamp_max(value.numel() - 1)]},
+                )
             if 8 <= tile < extent <= 64 * tile:
                 yield (
                     f"the result is that of `{name}` with tile t, of {tile} {word}s, read from "

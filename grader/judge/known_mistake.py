@@ -6,6 +6,8 @@ a hint, never part of a verdict.
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from grader.assignment.cases import Case
@@ -14,6 +16,7 @@ from grader.judge.compare import Comparison, accepts, parts
 from grader.judge.oracle import CaseData, Oracle
 
 KNOWN = "the result is that of a known mistake: "
+_SIZE = re.compile(r" \(in steps of [^()]*\)$")
 _LEAST = 4  # wrong elements: fewer agree by chance
 _MOST = 2**16  # elements: bounds the time
 
@@ -28,6 +31,7 @@ def explain(
     actual, expected = comparison.actual, comparison.expected
     if comparison.mismatched < _LEAST or actual.numel() > _MOST:
         return None
+    found: list[str] = []
     loose = Tolerance(atol=4 * tolerance.atol, rtol=4 * tolerance.rtol, exact=tolerance.exact)
     for sentence, outputs in oracle.mistakes(case, data.inputs).items():
         other = parts(outputs[comparison.output])
@@ -36,8 +40,13 @@ def explain(
         # It explains nearly all that is wrong, and not by one number, which much else would give.
         agrees = apart <= comparison.wrong_allowed and 4 * apart <= comparison.mismatched
         if agrees and (_varied(other[differ]) or _mixed(other)):
-            return f"{KNOWN}{sentence}"
-    return None
+            found.append(sentence)
+    if not found:
+        return None
+    stem = _SIZE.sub("", found[0])
+    # Where several sizes of a step agree, which it is stays open.
+    alike = [one for one in found if _SIZE.sub("", one) == stem]
+    return f"{KNOWN}{stem if len(alike) > 1 else found[0]}"
 
 
 def _varied(values: torch.Tensor) -> bool:

@@ -145,10 +145,11 @@ def _groups(columns: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
                 f"each warp of a block of {block} threads uses its own sum, not that of the block",
                 columns % block // 32,
             )
-        if block < columns.numel():
+    for tile in _TILES:
+        if tile < columns.numel():
             yield (
-                f"each {block} elements of the row are divided by the root of their own sum",
-                columns // block,
+                f"each {tile} elements of the row are divided by the root of their own sum",
+                columns // tile,
             )
     yield "each thread uses its own sum, not that of all threads of the block", columns
 

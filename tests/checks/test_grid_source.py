@@ -13,6 +13,7 @@ from grader.checks.common.grid_source import (
     grid_hint,
     refused_block_hint,
     refused_grid_hint,
+    size_of_other_grids_hint,
     tree_hint,
 )
 from grader.checks.common.triton_grid_source import block_of_other_size, triton_grid_hint
@@ -216,6 +217,14 @@ def test_a_block_of_another_size(step: str, threads: str, said: str) -> None:
     found = block_hint(STRIDED.replace("STEP", step).replace("THREADS", threads), "copy")
     assert said in found
     assert bool(said) == bool(found)
+
+
+def test_a_grid_that_lacks_a_size_of_all_others() -> None:
+    text = "void transpose(int rows, int cols) { a<<<rows * cols, 8>>>(); b<<<cols, 8>>>(); LAST }"
+    said = size_of_other_grids_hint(text.replace("LAST", "c<<<rows * cols, 8>>>();"), TRANSPOSE)
+    assert said.startswith("line 1 launches `b` with a grid of `cols`, without `rows`")
+    assert size_of_other_grids_hint(text.replace("LAST", ""), TRANSPOSE) == ""
+    assert size_of_other_grids_hint(text.replace("LAST", "c<<<cols, 8>>>();"), TRANSPOSE) == ""
 
 
 def test_a_block_of_triton_made_of_another_size() -> None:

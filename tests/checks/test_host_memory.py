@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from paths import REPOSITORY
 
-from grader.checks.common.host_memory import appended_hint, fixed_array_hint
+from grader.assignment.reader import read_assignment
+from grader.checks.common.host_memory import (
+    appended_hint,
+    cleared_in_part_hint,
+    fixed_array_hint,
+    room_hint,
+)
 from grader.report.evidence import Finding
 
 HOST = """\
@@ -48,3 +55,46 @@ def test_an_array_of_a_fixed_length_in_a_loop() -> None:
     said = fixed_array_hint(text, outside)
     assert said.startswith("`v` has 64 elements (line 3), and line 5 runs in the loop `i < rows`")
     assert fixed_array_hint(text.replace("float v[64];", ""), outside) == ""
+
+
+GEMM = read_assignment(REPOSITORY / "assignments" / "gemm").signature
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "said"),
+    [
+        ("m * n * sizeof(float)", ""),
+        ("sizeof(float) * n * m", ""),
+        ("m * n", "line 3 sets `m * n` bytes of `c`, which has `m * n * sizeof(float)`"),
+        ("count", ""),  # perhaps
+    ],
+)
+def test_an_output_that_is_cleared_in_part(bytes_: str, said: str) -> None:
+    text = f"void gemm(float* c, int m, int n)\n{{\n    cudaMemset(c, 0, {bytes_});\n}}\n"
+    assert cleared_in_part_hint(text, "c", GEMM).startswith(said)
+
+
+PARTS = """\
+__global__ void add(const float* from, float* to, int length)
+{
+    for (int i = threadIdx.x; i < length; i += 256) atomicAdd(to, from[i]);
+}
+void reduction(const float* x, float* sum, int n)
+{
+    int blocks = n / 256;
+    float* parts;
+    cudaMalloc(&parts, blocks * sizeof(float));
+    add<<<blocks, 256>>>(x, parts, n);
+    add<<<1, 256>>>(parts, sum, LENGTH);
+}
+"""
+
+
+def test_an_array_that_is_passed_with_another_length() -> None:
+    found = Finding(
+        kind="out_of_bounds", severity="error", message="the access is past the end of its buffer",
+        hint="", file="sum.cu", line=3, kernel="add", buffer="parts", tool="host device",
+    )  # fmt: skip
+    said = room_hint(PARTS.replace("LENGTH", "n"), found)
+    assert said.startswith("line 11 passes `parts`, which has `blocks` elements (line 9), with the")
+    assert room_hint(PARTS.replace("LENGTH", "blocks"), found).startswith("`parts` was given")

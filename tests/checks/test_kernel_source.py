@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from grader.checks.common.kernel_source import rebound_name, source_hint, stores_nothing
+from grader.checks.common.kernel_source import (
+    never_cleared,
+    rebound_name,
+    short_tensor,
+    source_hint,
+    stores_nothing,
+)
 
 KERNEL = """\
 def kernel(x):
@@ -57,3 +63,31 @@ def test_a_kernel_that_stores_nothing() -> None:
     assert stores_nothing(text.replace("LAST", "tl.atomic_add(y, a)"), "kernel") == ""
     assert stores_nothing(text.replace("LAST", "finish(y, a)"), "kernel") == ""
     assert stores_nothing(text, "another") == ""
+
+
+SUM = """\
+@triton.jit
+def kernel(x, total):
+    tl.atomic_add(total, tl.sum(tl.load(x)))
+
+def reduction(x, sum, n):
+    FIRST
+    kernel[(1,)](x, sum)
+"""
+
+
+def test_an_output_that_is_added_to_and_never_cleared() -> None:
+    said = never_cleared(SUM.replace("FIRST", "pass"), "reduction", "sum")
+    assert said.startswith("`kernel` adds to `sum` in line 3")
+    assert "sum.zero_()" in said
+    for first in ("sum.zero_()", "sum.fill_(0)", "torch.zeros(1, out=sum)"):
+        assert never_cleared(SUM.replace("FIRST", first), "reduction", "sum") == ""
+    assert never_cleared(SUM.replace("atomic_add", "store"), "reduction", "sum") == ""
+
+
+def test_a_tensor_of_a_short_type() -> None:
+    made = "sums = torch.empty(n, dtype=torch.float16, device=x.device)"
+    assert "line 6 makes `sums` a tensor of `torch.float16`" in short_tensor(
+        SUM.replace("FIRST", made)
+    )
+    assert short_tensor(SUM.replace("FIRST", made.replace("float16", "float32"))) == ""

@@ -57,7 +57,7 @@ def test_a_known_mistake_is_wrong_and_named(name: str) -> None:
                 continue
             known.add(short)
             values = outputs[output].to(kind)
-            if said(oracle, case, data, values) == f"{known_mistake.KNOWN}{sentence}":
+            if str(said(oracle, case, data, values)).startswith(f"{known_mistake.KNOWN}{short}"):
                 named.add(short)
     assert known - named == set()
 

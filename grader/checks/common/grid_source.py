@@ -137,6 +137,29 @@ def block_hint(text: str, kernel: str) -> str:
     )
 
 
+def size_of_other_grids_hint(text: str, signature: Signature) -> str:
+    """Return which launch's grid lacks a size that those of all other launches have, or ""."""
+    host = cpp_code.host_code(text)
+    defined = cpp_code.definitions(host)
+    own = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    launched = cpp_code.launches(text)
+    sizes = []
+    for launch in launched:
+        sides = cpp_code.dim3_sides(launch.grid, host) or [launch.grid]
+        names = {name for side in sides for name in cpp_code.NAME.findall(side)}
+        sizes.append(cpp_code.origins(names, defined) & own)
+    for at, launch in enumerate(launched):
+        others = [one for number, one in enumerate(sizes) if number != at]
+        missing = set.intersection(*map(set, others)) - sizes[at] if len(others) > 1 else set()
+        if len(missing) == 1 and len(launch.grid) <= _MOST_SHOWN:
+            (size,) = missing
+            return (
+                f"line {launch.line} launches `{launch.kernel}` with a grid of `{launch.grid}`, "
+                f"without `{size}`, which the grids of the other launches have: is it missing here?"
+            )
+    return ""
+
+
 def tree_hint(text: str) -> str:
     """Return which launch gives a tree, which halves its threads, no power of two; or ""."""
     host = cpp_code.host_code(text)

@@ -14,6 +14,7 @@ from grader.checks.common.size_product import Product, product
 from grader.checks.common.stuck_loops import Loop, loops
 from grader.report.evidence import Finding
 from grader.text.hints import hints
+from grader.vocabulary import Language
 
 _MOST_SHOWN = 60  # characters of a condition
 _FREE = re.compile(r"\b(?:free|cudaFree|cudaFreeHost)\s*\(\s*(\w+)\s*\)|\bdelete\s*\[\]\s*(\w+)")
@@ -54,9 +55,40 @@ def room_hint(text: str, found: Finding) -> str:
     ):
         return ""
     for number, size in allocations(text, found.buffer or "?")[:1]:
+        if words := _other_length(text, found, number, size):
+            return words
         words = hints("found")["room for an index"].replace("BUFFER", str(found.buffer))
         words = words.replace("BYTES", size).replace("NUMBER", str(number))
         return words.replace("LINE", str(found.line))
+    return ""
+
+
+def _other_length(text: str, found: Finding, number: int, size: str) -> str:
+    """Recognise a launch that passes an array with another length than it was allocated with."""
+    made = re.fullmatch(r"(?:(\w+) \* )?sizeof ?\(\w+\)(?: \* (\w+))?", size)
+    length = made[1] or made[2] if made else None
+    kernel = cpp_code.kernels(text).get(cpp_code.plain_name(found.kernel or ""))
+    if not length or length.isdigit() or kernel is None:
+        return ""
+    limits = set(re.findall(r"(?:<|>=)\s{0,9}(\w+)", kernel.body))
+    for launch in cpp_code.launches(text):
+        if launch.kernel != kernel.name or found.buffer not in launch.arguments:
+            continue
+        place = launch.arguments.index(found.buffer)
+        name = kernel.parameters[place] if place < len(kernel.parameters) else ""
+        line = text.split("\n")[(found.line or 1) - 1]
+        if not name or not re.search(rf"\b{re.escape(name)}\s?\[", line):
+            continue
+        passed = [
+            given
+            for given, parameter in zip(launch.given, kernel.parameters, strict=False)
+            if parameter in limits and re.fullmatch(r"[A-Za-z_]\w*", given)
+        ]
+        if len(passed) == 1 and passed[0] != length:
+            return (
+                f"line {launch.line} passes `{found.buffer}`, which has `{length}` elements (line "
+                f"{number}), with the length `{passed[0]}`: should it be `{length}`?"
+            )
     return ""
 
 
@@ -216,6 +248,25 @@ def added_to_hint(text: str, output: str) -> str:
                 f"before: set it to 0 first, with cudaMemset before line {launch.line}"
             )
     return ""
+
+
+def cleared_in_part_hint(text: str, output: str, signature: Signature) -> str:
+    """Return which cudaMemset of an output has another number of bytes than it, or ""."""
+    bare = cpp_code.host_code(text)
+    array = next(one for one in signature.arrays if one.name == output)
+    extents = " * ".join(extent.text for extent in array.shape or ())
+    size_of = signature.element_type(array, Language.CUDA).c_name
+    whole = product(f"{extents} * sizeof({size_of})")
+    call = re.search(rf"\bcudaMemset\w*\s{{0,9}}\(\s{{0,9}}{re.escape(output)}\s{{0,9}},", bare)
+    given = cpp_code.arguments_at(bare, bare.index("(", call.start())) if call else []
+    size = product(given[2], bare) if len(given) == 3 else None
+    if call is None or whole is None or size is None or size == whole:
+        return ""
+    line = bare.count("\n", 0, call.start()) + 1
+    return (
+        f"line {line} sets `{given[2]}` bytes of `{output}`, which has `{extents} * "
+        f"sizeof({size_of})`: the rest still holds garbage, to which the kernel adds"
+    )
 
 
 def never_allocated_hint(text: str, kernel: str) -> str:

@@ -62,6 +62,38 @@ def rebound_name(text: str, entry: str, name: str) -> int | None:
     )
 
 
+def never_cleared(text: str, entry: str, output: str) -> str:
+    """Return which kernel adds to an output that host code does not set to 0, "" if none does."""
+    host = next((one for one in _functions(text) if one.name == entry), None)
+    words = ast.unparse(host) if host else ""
+    if re.search(
+        rf"\b{re.escape(output)}\.(?:zero_|fill_|copy_)\(|\bout={re.escape(output)}\b", words
+    ):
+        return ""
+    for function, body in jitted_bodies(text):
+        added = re.search(r"\btl\.atomic_add\(\s*(\w+)", body)
+        if added is not None and f"{function.name}[" in words:
+            line = function.body[0].lineno + body.count("\n", 0, added.start())
+            found = hints("kernel_source")["not_cleared"].replace("LINE", str(line))
+            return found.replace("OUTPUT", output).replace("KERNEL", function.name)
+    return ""
+
+
+def short_tensor(text: str) -> str:
+    """Return which tensor host code makes of a short type, "" if it makes none."""
+    tree = parsed(text)
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        made = re.match(r"torch\.(?:empty|zeros|ones|full)\(", ast.unparse(node.value))
+        kinds = [ast.unparse(one.value) for one in node.value.keywords if one.arg == "dtype"]
+        short = made and kinds and kinds[0] in ("torch.float16", "torch.half", "torch.bfloat16")
+        if short and isinstance(node.targets[0], ast.Name):
+            words = hints("kernel_source")["short_tensor"].replace("LINE", str(node.lineno))
+            return words.replace("NAME", node.targets[0].id).replace("TYPE", kinds[0])
+    return ""
+
+
 def stores_nothing(text: str, kernel: str) -> str:
     """Return that a kernel has no tl.store and no atomic operation, "" if it has one or calls."""
     for function, body in jitted_bodies(text):

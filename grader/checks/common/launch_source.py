@@ -62,6 +62,12 @@ def launch_hint(
     )
 
 
+def missing_axis_hint(text: str, language: Language) -> str:
+    """Return which launch lacks an axis that its kernel reads, "" if none does."""
+    calls = _calls(text, language, None)
+    return next((words for call in calls if (words := _missing_axis(call, language))), "")
+
+
 def wrong_size_hint(text: str, language: Language, signature: Signature) -> str:
     """Return which launch passes one size in the place of another, "" if none does.
 
@@ -73,7 +79,14 @@ def wrong_size_hint(text: str, language: Language, signature: Signature) -> str:
 def _wrong_arguments(calls: Sequence[_Call], signature: Signature, *, alone: bool = False) -> str:
     return next(
         (words for call in calls if (words := _exchanged(call, signature, alone=alone))), ""
-    ) or next((words for call in calls if (words := _other_number(call, signature))), "")
+    ) or next(
+        (
+            words
+            for call in calls
+            if (words := _other_number(call, signature) or _bytes_for_a_length(call))
+        ),
+        "",
+    )
 
 
 def grid_text(text: str, language: Language, kernel: str) -> str:
@@ -195,6 +208,18 @@ def _other_number(call: _Call, signature: Signature) -> str:
     return ""
 
 
+def _bytes_for_a_length(call: _Call) -> str:
+    """Recognise a number of bytes in the place of the length that an index is compared with."""
+    for given, wanted in zip(call.given, call.parameters, strict=False):
+        if "sizeof" in given and wanted in call.limits:
+            return (
+                f"line {call.line} passes `{given}`, a number of bytes, for the parameter "
+                f"`{wanted}` of `{call.kernel}`, which is compared with an index: pass the number "
+                "of elements"
+            )
+    return ""
+
+
 def _no_size(call: _Call, signature: Signature) -> str:
     """Recognise a constant that an index is compared with, where no size is passed."""
     sizes = sorted(
@@ -267,7 +292,7 @@ def _cuda(text: str) -> Sequence[_Call]:
                     if (value := constant(one, host)) is not None and value > 1
                 },
                 configured=frozenset({launch.grid, launch.block}),
-                limits=frozenset(re.findall(r"<\s*(\w+)", kernel.body)),
+                limits=frozenset(re.findall(r"(?:<|>=)\s*(\w+)", kernel.body)),
                 sizes=frozenset(cpp_code.origins(names, defined)),
                 written=frozenset(filter(kernel.writes, kernel.parameters)),
                 axes=(_axes(launch.grid, bare), _axes(launch.block, bare)),

@@ -16,12 +16,14 @@ from grader.checks.common.grid_source import block_hint
 from grader.checks.common.host_memory import (
     allocation_hint,
     fixed_array_hint,
+    freed_hint,
     loop_hint,
     never_allocated_hint,
     room_hint,
 )
 from grader.checks.common.index_source import index_hint, row_begin_hint
-from grader.checks.common.launch_source import launch_hint
+from grader.checks.common.launch_source import launch_hint, missing_axis_hint
+from grader.checks.common.triton_grid_source import triton_grid_hint
 from grader.report.evidence import Finding
 from grader.text.hints import hints
 from grader.vocabulary import Language
@@ -108,6 +110,8 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         found = replace(found, hint=hints("found")["lanes past the end"])
     if _PROVEN_HINT.fullmatch(found.hint):
         return found.hint
+    if found.message.startswith("freed memory"):
+        return freed_hint(text) or found.hint
     if found.message.startswith("a null pointer is dereferenced"):
         return never_allocated_hint(text, kernel) or found.hint
     if found.message.startswith("host memory is accessed in a kernel"):
@@ -127,7 +131,11 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         words = room_hint(text, found)
     if found.kind == "out_of_bounds" and built.language.base is Language.CUDA:
         words = words or row_begin_hint(found, text, signature)
+    if found.kind == "out_of_bounds" and built.language.base is Language.TRITON and not words:
+        words = triton_grid_hint(text, signature, kernel, sizes_only=True)
     words = words or index_hint(found, text, built.language.base)
+    if found.kind == "uninitialized" and found.space == "global" and not words:
+        words = missing_axis_hint(text, built.language.base)  # of the kernel that should fill it
     is_read = found.kind == "uninitialized" and found.access != "write"
     if is_read and found.buffer in outputs and not words:
         words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from grader.assignment.signature import Signature
 from grader.checks.common.cpp_code import MOST_CHARACTERS
 from grader.checks.common.python_text import parsed
-from grader.checks.common.triton_index_source import values_of, words_of
+from grader.checks.common.triton_index_source import axes_of, values_of, words_of
 
 _MOST_SHOWN = 60  # characters of an expression
-_MOST_STEPS = 100  # from a variable to what its values are made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +152,8 @@ def _axes(
         and node.right.id in passed
     ]
     for number, programs in enumerate(grid.elts if isinstance(grid, ast.Tuple) else ()):
-        ends = [end for index, end in limits if _numbers(index, inside) == {number}]
-        widths = [width for index, width in products if _numbers(index, inside) == {number}]
+        ends = [end for index, end in limits if axes_of(index, inside) == {number}]
+        widths = [width for index, width in products if axes_of(index, inside) == {number}]
         yield _Axis(number, _single(programs, values), _same(ends), _same(widths))
 
 
@@ -167,21 +166,6 @@ def _single(given: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> ast.ex
     """Return the only value of a name, or the expression itself."""
     known = values.get(given.id, ()) if isinstance(given, ast.Name) else ()
     return known[0] if len(known) == 1 else given
-
-
-def _numbers(index: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> set[int]:
-    """Return the axes of the grid whose program_id an index is made of."""
-    found, seen, open_ = set(), set[str](), [index]
-    while open_ and len(seen) < _MOST_STEPS:
-        for node in ast.walk(open_.pop()):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("program_id"):
-                given = [*node.args, *(one.value for one in node.keywords)]
-                if given and isinstance(given[0], ast.Constant) and type(given[0].value) is int:
-                    found.add(given[0].value)
-            elif isinstance(node, ast.Name) and node.id not in seen:
-                seen.add(node.id)
-                open_ += values.get(node.id, ())
-    return found
 
 
 def _shown(expression: ast.expr) -> str:
@@ -240,9 +224,7 @@ def _rounded_down(programs: ast.expr) -> str:
     quotient = programs
     if isinstance(programs, ast.Call) and ast.unparse(programs.func) == "int" and programs.args:
         quotient = programs.args[0]
-    divides = isinstance(quotient, ast.BinOp) and isinstance(
-        quotient.op, ast.Div if quotient is not programs else ast.FloorDiv
-    )
+    divides = isinstance(quotient, ast.BinOp) and isinstance(quotient.op, (ast.Div, ast.FloorDiv))
     if (
         not divides
         or not isinstance(quotient, ast.BinOp)

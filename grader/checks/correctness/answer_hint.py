@@ -11,18 +11,30 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.grid_source import block_hint, grid_hint, tree_hint
+from grader.checks.common.grid_source import (
+    block_hint,
+    grid_hint,
+    size_of_other_grids_hint,
+    tree_hint,
+)
 from grader.checks.common.host_memory import (
     added_to_hint,
     address_hint,
     appended_hint,
+    cleared_in_part_hint,
     freed_hint,
     keeps_nothing,
     reallocated_hint,
     unused_output_hint,
 )
 from grader.checks.common.index_source import whole_sum_hint
-from grader.checks.common.kernel_source import jitted_bodies, rebound_name, stores_nothing
+from grader.checks.common.kernel_source import (
+    jitted_bodies,
+    never_cleared,
+    rebound_name,
+    short_tensor,
+    stores_nothing,
+)
 from grader.checks.common.launch_source import launch_hint, wrong_size_hint
 from grader.checks.common.triton_grid_source import block_of_other_size, triton_grid_hint
 from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
@@ -71,6 +83,12 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
             return words.replace("LINE", str(line)).replace("NAME", output)
         if seen.kernel and (words := stores_nothing(built.text, seen.kernel)):
             return words
+    triton = built.language.base is Language.TRITON
+    added = triton and pattern.startswith(_ADDED)
+    if added and (words := never_cleared(built.text, built.entry, output)):
+        return words
+    if triton and "float16" in pattern and (words := short_tensor(built.text)):
+        return words
     if seen.nondeterministic and pattern.startswith("every element is"):
         return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
     own = ("launched",) if built.launched else ()
@@ -92,15 +110,17 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         words = _use_of(zero[1], built)
         if words:
             return words
-    if not known and built.language.base is Language.TRITON:
+    if not known and triton:
         words = block_of_other_size(built.text, signature)
         if words:
             return words
     if not known and built.language.base is Language.CUDA and seen.kernel:
         words = block_hint(built.text, seen.kernel)
+        if not words and pattern.startswith("only "):
+            words = size_of_other_grids_hint(built.text, signature)
         if words:
             return words
-    if seen.kernel and built.language.base is Language.TRITON and "never written" in pattern:
+    if seen.kernel and triton and "never written" in pattern:
         words = triton_grid_hint(built.text, signature, seen.kernel)
         if words:
             return words
@@ -115,6 +135,8 @@ def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: 
         return launch_hint(built.text, built.language.base, sign)
     if verdict is Verdict.TIME_LIMIT and hint == LOOP_HINT:
         return _other_sizes(built, sign)  # a grid of cols × cols blocks may be too large by far
+    if verdict is Verdict.MEMORY_ERROR and built.language.base is Language.TRITON:
+        return _other_sizes(built, sign)  # a store outside that a mask let through
     on_host = built.device is Device.CPU and built.language.base is Language.CUDA
     if verdict is not Verdict.RUNTIME_ERROR or not on_host:
         return ""
@@ -189,7 +211,7 @@ def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     if pattern.startswith("every element is 0") or "whole number" in pattern:
         return whole_sum_hint(text)
     if pattern.startswith(_ADDED):
-        return added_to_hint(text, output)
+        return added_to_hint(text, output) or cleared_in_part_hint(text, output, signature)
     words = ""
     if pattern.startswith(NOTHING_WRITTEN):
         words = reallocated_hint(text, signature) or unused_output_hint(text, output)
