@@ -12,6 +12,7 @@ import torch
 
 from grader.assignment.cases import Case
 from grader.assignment.tolerance import Tolerance
+from grader.errors import GraderError
 from grader.judge.compare import Comparison, accepts, parts
 from grader.judge.oracle import CaseData, Oracle
 
@@ -24,16 +25,20 @@ _MOST = 2**16  # elements: bounds the time
 def explain(
     oracle: Oracle, case: Case, data: CaseData, comparison: Comparison, tolerance: Tolerance
 ) -> str | None:
-    """Return the first mistake whose outputs these are, None if there is none.
+    """Return the first mistake whose outputs these are, None if there is none or the oracle fails.
 
-    Raises GraderError if the oracle fails or breaks its contract.
+    `grade verify` reports what is wrong with an oracle's `mistakes`; a hint must not end a grading.
     """
     actual, expected = comparison.actual, comparison.expected
     if comparison.mismatched < _LEAST or actual.numel() > _MOST:
         return None
     found: list[str] = []
     loose = Tolerance(atol=4 * tolerance.atol, rtol=4 * tolerance.rtol, exact=tolerance.exact)
-    for sentence, outputs in oracle.mistakes(case, data.inputs).items():
+    try:
+        known = oracle.mistakes(case, data.inputs)
+    except GraderError:
+        return None
+    for sentence, outputs in known.items():
         other = parts(outputs[comparison.output])
         apart = int((~accepts(actual, other, loose)).sum())
         differ = ~accepts(other, expected, tolerance)

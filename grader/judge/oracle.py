@@ -176,6 +176,11 @@ class Oracle:
             )
         return sentence
 
+    @property
+    def knows_mistakes(self) -> bool:
+        """True if the oracle has `mistakes`."""
+        return self._has("mistakes")
+
     def mistakes(
         self, case: Case, inputs: Mapping[str, torch.Tensor]
     ) -> dict[str, dict[str, torch.Tensor]]:
@@ -183,7 +188,7 @@ class Oracle:
 
         Raises GraderError if the oracle fails or breaks its contract.
         """
-        if not self._has("mistakes"):
+        if not self.knows_mistakes:
             return {}
         known = self._call("mistakes", case, self.arguments(case, inputs))
         if not isinstance(known, Mapping):
