@@ -67,6 +67,12 @@ def mistakes(inputs):
         ),
         "the scores are divided by `scale`": torch.softmax(products / scale, dim=2) @ v,
         "the weights are not divided by their sum": power @ v,
+        "the largest score is subtracted in the sum of the powers, but not in the power": (
+            (scores.exp() / power.sum(dim=2, keepdim=True)) @ v
+        ),
+        "the largest score is subtracted in the power, but not in the sum of the powers": (
+            (power / scores.exp().sum(dim=2, keepdim=True)) @ v
+        ),
         "the softmax is that of each column of the scores, not of each row": (
             torch.softmax(scores, dim=1) @ v
         ),
@@ -82,6 +88,16 @@ def mistakes(inputs):
         "keys after the query are left out, as in a causal mask": (
             torch.softmax(scores.masked_fill(above, float("-inf")), dim=2) @ v
         ),
+    }
+    alike = (scale * (q * k).sum(dim=2))[:, None].expand(-1, n, -1)
+    made |= {
+        "each score is that of a key and the query of the same number: the row of q is that of the "
+        "query": torch.softmax(alike, dim=2) @ v,
+        "every key has the same weight: is the row of k that of the key?": (
+            v.mean(dim=1, keepdim=True).expand_as(v)
+        ),
+        "the last key is left out of the weighted sum": weights[:, :, :-1] @ v[:, :-1],
+        "the first key is left out of the weighted sum": weights[:, :, 1:] @ v[:, 1:],
     }
     for tile in (16, 32, 64):
         padding = torch.zeros(q.shape[0], n, -n % tile, dtype=torch.float64)

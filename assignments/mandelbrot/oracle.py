@@ -61,6 +61,7 @@ def mistakes(inputs):
             inputs, limit=16.0
         ),
         "the step that leaves the circle is counted as well": (right + 1).clamp_max(iterations),
+        "the count is overwritten in each step, not added to": (right == iterations).long(),
         "every count is one too large": right + 1,
         "every count is one too small": right - 1,
         "the steps that are left are counted, not those within the circle": iterations - right,

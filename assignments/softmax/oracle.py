@@ -58,6 +58,7 @@ def mistakes(inputs):
         "begin with minus infinity, also past the end of the row": from_0
         / from_0.sum(dim=1, keepdim=True),
         "the division by the sum is missing": power,
+        "the power is multiplied by the sum, not divided": power * total,
         "the sum is of the elements, not of their powers": (
             power / (x - largest).sum(dim=1, keepdim=True)
         ),

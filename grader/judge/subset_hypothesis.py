@@ -27,6 +27,8 @@ _GROUPS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 _MOST = 2**16  # elements of the input: bounds the time
 _MOST_INDICES = 2**17  # of elements that are in a result several times
 _MOST_TIMES = 16
+_SOME = 1024  # elements that show whether they differ
+_DISTINCT = 3  # elements of other values
 _LEAST = 8  # wrong elements: fewer agree by chance
 _CLOSE = Tolerance(atol=0.0, rtol=1e-4)
 _LEAST_CASES = 2  # wrong ones, where each has fewer elements than that
@@ -53,6 +55,8 @@ def explain(
     if summed is None or not _enough(comparison):
         return None
     name, value = summed
+    if len(set(value[:_SOME].tolist())) < _DISTINCT:
+        return None  # of equal elements the result tells the number only
     index = torch.arange(value.numel())
     found: list[tuple[str, torch.Tensor]] = []
     for words, chosen in _changed(name, index):
@@ -101,7 +105,12 @@ def explain_together(
             if other is None or not accepts_all(one.actual, other, loose):
                 continue
             holds.append(sentence)
-            if not one.right and not accepts_all(other, one.expected, one.tolerance):
+            # Zeros are the sum of nothing, whatever was left out.
+            if (
+                not one.right
+                and bool(other.any())
+                and not accepts_all(other, one.expected, one.tolerance)
+            ):
                 telling[sentence] += 1
         alive = holds
         if not alive:
@@ -194,6 +203,11 @@ def _changed(name: str, index: torch.Tensor) -> Iterator[tuple[str, _Chosen]]:
     for times in sorted({*range(2, _MOST_TIMES + 1), *(g for g in _GROUPS if g <= 1024)}):
         words = f"each element of `{name}` is in the result {times} times"
         yield words, partial(_repeated, index, times)
+    for group in (512, 1024, 2048, 4096, 8192):
+        for apart in (32, 64, 128, 256, 512, 1024):
+            if apart < group:
+                words = f"blocks of {group} elements of `{name}` begin only {apart} apart"
+                yield words, partial(_overlapping, index, group, apart)
     for form, chosen in _FAMILIES.items():
         for group in _GROUPS:
             words = form.format(name=name, group=group, half=group // 2)
@@ -207,6 +221,14 @@ def _repeated(index: torch.Tensor, times: int) -> torch.Tensor | None:
 def _suffixes(index: torch.Tensor, group: int) -> torch.Tensor | None:
     times = index // group + 1
     return index.repeat_interleave(times) if int(times.sum()) <= _MOST_INDICES else None
+
+
+def _overlapping(index: torch.Tensor, group: int, apart: int) -> torch.Tensor | None:
+    blocks = -(-index.numel() // group)
+    if blocks * group > _MOST_INDICES:
+        return None
+    at = (torch.arange(blocks)[:, None] * apart + torch.arange(group)).flatten()
+    return at[at < index.numel()]
 
 
 def _rounded_up(index: torch.Tensor, group: int) -> torch.Tensor:

@@ -13,10 +13,15 @@ from grader.checks.common.grid_source import (
     grid_hint,
     refused_block_hint,
     refused_grid_hint,
+    shuffle_hint,
     size_of_other_grids_hint,
     tree_hint,
 )
-from grader.checks.common.triton_grid_source import block_of_other_size, triton_grid_hint
+from grader.checks.common.triton_grid_source import (
+    block_of_other_size,
+    size_of_other_launches,
+    triton_grid_hint,
+)
 
 TRANSPOSE = read_assignment(REPOSITORY / "assignments" / "transpose").signature
 CPP = """\
@@ -217,6 +222,67 @@ def test_a_block_of_another_size(step: str, threads: str, said: str) -> None:
     found = block_hint(STRIDED.replace("STEP", step).replace("THREADS", threads), "copy")
     assert said in found
     assert bool(said) == bool(found)
+
+
+def test_a_launch_with_its_numbers_exchanged() -> None:
+    text = STRIDED.replace("STEP", "BLOCK").replace("<<<rows, THREADS>>>", "<<<BLOCK, rows>>>")
+    assert block_hint(text, "copy").endswith("the number of blocks comes first, <<<rows, BLOCK>>>")
+
+
+@pytest.mark.parametrize(("block", "said"), [("WIDE, HIGH", ""), ("WIDE, WIDE", "along y in each")])
+def test_a_block_of_two_axes(block: str, said: str) -> None:
+    text = f"""\
+constexpr int WIDE = 32, HIGH = 8;
+__global__ void fill(float* y, int rows, int cols)
+{{
+    int col = blockIdx.x * WIDE + threadIdx.x, row = blockIdx.y * HIGH + threadIdx.y;
+    if (row < rows && col < cols) y[row * cols + col] = 0;
+}}
+void run(float* y, int rows, int cols) {{ dim3 b({block}); fill<<<1, b>>>(y, rows, cols); }}
+"""
+    found = block_hint(text, "fill")
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("step", "test", "said"),
+    [
+        ("up", "threadIdx.x % 32 == 0", "__shfl_up_sync in line 2"),
+        ("down", "threadIdx.x % 32 == 0", ""),
+        ("up", "threadIdx.x % 32 == 31", ""),
+    ],
+)
+def test_a_sum_that_goes_up_the_lanes(step: str, test: str, said: str) -> None:
+    text = (
+        f"float f(float v) {{\n    v += __shfl_{step}_sync(~0u, v, 1);\n    if ({test}) g(v);\n}}"
+    )
+    assert shuffle_hint(text).startswith(said)
+
+
+def test_a_grid_of_triton_that_lacks_a_size_of_all_others() -> None:
+    kernels = "".join(f"@triton.jit\ndef {name}(x):\n    pass\n" for name in "abc")
+    text = f"{kernels}def transpose(input, output, rows, cols):\n" + "".join(
+        f"    {name}[GRID_{name}](input)\n" for name in "abc"
+    )
+    whole = text.replace("GRID_a", "(rows, cols)").replace("GRID_c", "(rows * cols,)")
+    said = size_of_other_launches(whole.replace("GRID_b", "(cols,)"), TRANSPOSE)
+    assert said.startswith("line 12 launches `b` with the grid `(cols,)`, without `rows`")
+    assert size_of_other_launches(whole.replace("GRID_b", "(rows, cols)"), TRANSPOSE) == ""
+
+
+def test_a_program_for_each_column_of_a_row_wise_kernel() -> None:
+    text = """\
+@triton.jit
+def turn(x, y, cols, WIDE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * cols
+    tl.store(y + row, 1.0)
+def transpose(input, output, rows, cols):
+    turn[(GRID,)](input, output, cols, WIDE=32)
+"""
+    said = triton_grid_hint(text.replace("GRID", "cols"), TRANSPOSE, "turn", sizes_only=True)
+    assert said.startswith("line 6 launches `cols` programs, but program_id * `cols` is the begin")
+    assert triton_grid_hint(text.replace("GRID", "rows"), TRANSPOSE, "turn", sizes_only=True) == ""
 
 
 def test_a_grid_that_lacks_a_size_of_all_others() -> None:

@@ -251,3 +251,26 @@ def test_two_programs_of_triton(text: str, other: tuple[int, int, int], words: s
         assert words in found
     else:
         assert "as it is" not in found and "depend on" not in found
+
+
+def test_a_step_that_counts_programs() -> None:
+    finding = Finding(
+        kind="race", severity="error", message="", hint="", file="k.py", line=6, kernel="k",
+        access="write", tool="t", block=(0, 0, 0), other_block=(1, 0, 0),
+    )  # fmt: skip
+    text = STEPS.replace("STEP", "tl.num_programs(0)")
+    assert "counts programs: multiply it, too" in index_hint(finding, text, Language.TRITON)
+
+
+def test_a_mask_against_the_width_of_a_block() -> None:
+    finding = Finding(
+        kind="out_of_bounds", severity="error", message="", hint="", file="k.py", line=6,
+        kernel="k", access="write", tool="t",
+    )  # fmt: skip
+    line = "tl.store(c + row, 1.0, mask=row < TILE)"
+    found = index_hint(finding, PYTHON.replace("LINE", line), Language.TRITON)
+    assert found.startswith("the mask of line 6 compares `row` with `TILE`, the width of a block")
+    line = "tl.store(c + col, 1.0, mask=col < TILE)"  # of no program
+    assert "width of a block" not in index_hint(
+        finding, PYTHON.replace("LINE", line), Language.TRITON
+    )

@@ -7,9 +7,11 @@ import pytest
 from grader.checks.common.kernel_source import (
     never_cleared,
     rebound_name,
+    scratch_hint,
     short_tensor,
     source_hint,
     stores_nothing,
+    whole_quotient,
 )
 
 KERNEL = """\
@@ -91,3 +93,34 @@ def test_a_tensor_of_a_short_type() -> None:
         SUM.replace("FIRST", made)
     )
     assert short_tensor(SUM.replace("FIRST", made.replace("float16", "float32"))) == ""
+
+
+def test_a_number_of_an_element_that_is_divided_with_a_fraction() -> None:
+    text = """\
+@triton.jit
+def kernel(x, cols, WIDE: tl.constexpr):
+    at = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
+    row = at / cols
+    mean = tl.sum(tl.load(x + at)) / cols
+"""
+    assert whole_quotient(text).startswith("`at / cols` in line 4 has a fraction")
+    assert whole_quotient(text.replace("at / cols", "at // cols")) == ""
+
+
+def test_a_variable_that_is_loaded_in_two_shapes() -> None:
+    message = "Loop-carried variable w has initial type <['1'], fp32> but is re-assigned to"
+    text = """\
+def kernel(weight, row, col, n):
+    w = tl.load(weight + row)
+    for first in range(0, n, 4):
+        w = tl.load(weight + first + col)
+"""
+    assert "loaded in line 2 in another shape than in line 4" in source_hint(message, text, 3)
+    assert source_hint(message, text.replace("w = tl.load(weight + row)", "w = 0.0"), 3) == ""
+
+
+def test_the_room_that_a_scratch_tensor_has() -> None:
+    made = "parts = torch.empty(1, device=x.device)"
+    assert scratch_hint(SUM.replace("FIRST", made)).startswith("line 6 makes room for `1` there")
+    assert scratch_hint(SUM.replace("FIRST", f"{made}; b = torch.zeros(2)")) == ""
+    assert scratch_hint(SUM) == ""

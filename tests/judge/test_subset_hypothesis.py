@@ -54,6 +54,7 @@ def counted(kernel: Callable[[Values], Values], n: int = 1000) -> str | None:
         (lambda x: torch.nn.functional.pad(x, (0, 24)), "zeros past the end of `x`"),
         (lambda x: x[::32], "only the first of each 32 elements"),
         (lambda x: x.flip(0)[:500] * 0 + 7, None),
+        (lambda x: torch.cat([x[:512], x[64:576]]), "blocks of 512 elements of `x` begin only 64"),
     ],
 )
 def test_a_count_of_other_elements(kernel: Callable[[Values], Values], said: str | None) -> None:
@@ -103,10 +104,11 @@ def suffixes(x: Values) -> Values:
         (lambda x: x[:256].sum(), "only the first 256 elements"),
         (lambda x: x[::32].sum(), "only the first of each 32"),
         (suffixes, "elements of `x` from 256 on are in the result twice"),
-        (lambda x: x.trunc().sum(), "`x` cut to whole numbers"),
+        (lambda x: x.square().sum(), "the square of `x`"),
         (torch.max, "the largest element of `x`"),
         (torch.mean, "divided by the number of elements"),
         (lambda x: x[:256].sum() if x.numel() == 257 else x.sum(), None),
+        (lambda x: x[:0].sum(), None),  # nothing at all: any group may be what is left out
     ],
 )
 def test_a_sum_of_other_elements(kernel: Callable[[Values], Values], said: str | None) -> None:

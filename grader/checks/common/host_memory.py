@@ -63,6 +63,66 @@ def room_hint(text: str, found: Finding) -> str:
     return ""
 
 
+def copied_too_early_hint(text: str) -> str:
+    """Return which copy to the host comes before the only launch that fills its source, or ""."""
+    host = cpp_code.host_code(text)
+    kernels = cpp_code.kernels(text)
+    filled: dict[str, list[tuple[int, str]]] = {}
+    for launch in cpp_code.launches(text):
+        kernel = kernels.get(launch.kernel)
+        pairs = zip(launch.arguments, kernel.parameters, strict=False) if kernel else ()
+        for given, parameter in pairs:
+            if kernel is not None and given and kernel.writes(parameter):
+                filled.setdefault(given, []).append((launch.line, launch.kernel))
+    copies = re.finditer(r"\bcudaMemcpy(?:Async)?\(", host)
+    for match in itertools.islice(copies, cpp_code.MOST_CALLS):
+        given_ = cpp_code.arguments_at(host, match.end() - 1)
+        line = host.count("\n", 0, match.start()) + 1
+        source = given_[1] if len(given_) > 3 and "DeviceToHost" in given_[3] else ""
+        fills = filled.get(source, [])
+        if fills and min(fills)[0] > line and loop_around(text, line) is None:
+            at, kernel_name = min(fills)
+            return (
+                f"line {line} copies `{source}` to the host before line {at} launches "
+                f"`{kernel_name}`, which computes it: launch first"
+            )
+    return ""
+
+
+def reserved_hint(text: str) -> str:
+    """Return which vector only has room and no elements, "" if none is indexed so."""
+    host = cpp_code.host_code(text)
+    for made in itertools.islice(re.finditer(r"\b(\w+)\.reserve\(([^;()]{1,60})\)", host), 8):
+        name, length = made.groups()
+        grows = re.search(rf"\b{name}\.(?:push_back|emplace_back|resize|assign|insert)\b", host)
+        if grows is None and re.search(rf"\b{name}\s?\[", host):
+            line = host.count("\n", 0, made.start()) + 1
+            return (
+                f"`{name}` has no elements: reserve() in line {line} only makes room, and size() "
+                f"stays 0; write {name}.resize({length})"
+            )
+    return ""
+
+
+def copied_in_part_hint(text: str, output: str, signature: Signature) -> str:
+    """Return which copy into an output has fewer bytes than it, "" if none has."""
+    bare = cpp_code.host_code(text)
+    array = next((one for one in signature.arrays if one.name == output), None)
+    call = re.search(rf"\bcudaMemcpy\w*\s{{0,9}}\(\s{{0,9}}{re.escape(output)}\s{{0,9}},", bare)
+    given = cpp_code.arguments_at(bare, bare.index("(", call.start())) if call else []
+    if call is None or array is None or len(given) < 3 or "sizeof" in given[2]:
+        return ""
+    extents = " * ".join(extent.text for extent in array.shape or ())
+    if product(extents) != product(given[2], bare):
+        return ""
+    line = bare.count("\n", 0, call.start()) + 1
+    size_of = signature.element_type(array, Language.CUDA).c_name
+    return (
+        f"line {line} copies `{given[2]}` bytes into `{output}`, which has `{extents} * "
+        f"sizeof({size_of})`: a copy counts bytes"
+    )
+
+
 def _other_length(text: str, found: Finding, number: int, size: str) -> str:
     """Recognise a launch that passes an array with another length than it was allocated with."""
     made = re.fullmatch(r"(?:(\w+) \* )?sizeof ?\(\w+\)(?: \* (\w+))?", size)
@@ -97,6 +157,13 @@ def loop_hint(text: str, found: Finding, signature: Signature) -> str:
     loop = None if found.line is None else loop_around(text, found.line)
     if loop is None or len(loop.condition) > _MOST_SHOWN:
         return ""
+    counted = re.fullmatch(r"\s*(\w+)\s*>=\s*0\s*", loop.condition)
+    unsigned = rf"\b(?:size_t|unsigned(?:\s+(?:int|long))*)\s+{counted[1]}\b" if counted else "(?!)"
+    if counted and re.search(unsigned, loop.start + text):
+        return (
+            f"`{counted[1]}` is unsigned: `{counted[0].strip()}` always holds, and what is below 0 "
+            "is a very large number; declare it `int`"
+        )
     array = next((one for one in signature.arrays if one.name == found.buffer), None)
     long = f", and `{array.name}` has {elements(array)}" if array else ""
     return (
@@ -110,8 +177,10 @@ def fixed_array_hint(text: str, found: Finding) -> str:
     bare = cpp_code.without_comments(text)
     name = (found.buffer or "?").strip("`")
     made = re.search(rf"\b\w+\s+{re.escape(name)}\s*\[\s*(\w+)\s*\]\s*[;=]", bare)
-    loop = None if found.line is None else loop_around(text, found.line)
-    if made is None or loop is None or len(loop.condition) > _MOST_SHOWN:
+    if made is None or found.line is None:
+        return ""
+    loop = loop_around(text, found.line)
+    if loop is None or len(loop.condition) > _MOST_SHOWN:
         return ""
     line = bare.count("\n", 0, made.start()) + 1
     return (

@@ -70,7 +70,8 @@ def _cause(
             return _one_thread_axis([(found.line, line)], kernel, defined)
         case "out_of_bounds" if found.space == "global" and (found.element or 0) >= 0:
             return (
-                pitch_of_rows(found.buffer or "", kernel, text)
+                _read_index(found, line)
+                or pitch_of_rows(found.buffer or "", kernel, text)
                 or _one_thread_axis([(found.line, line)], kernel, defined)
                 or _offset_at_launch(found, kernel, text)
                 or _other_length(found.line, line, kernel)
@@ -84,6 +85,18 @@ def _cause(
             return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
         case "uninitialized" if found.space == "global" and found.buffer:
             return unfilled_hint(found.buffer, kernel, text)
+    return ""
+
+
+def _read_index(found: Finding, line: str) -> str:
+    """Recognise an index that is itself an element of another array."""
+    for match in re.finditer(r"\b(\w+)\[", line):
+        index = line[match.end() : cpp_code.closing(line, match.end() - 1)]
+        if "[" in index and len(index) <= _MOST_SHOWN and found.elements:
+            return (
+                f"the index `{_shown(index)}` of `{match[1]}` is read from memory: which numbers "
+                f"can it be? `{found.buffer}` has elements 0 to {found.elements - 1}"
+            )
     return ""
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.checks.common.python_text import parsed
+from grader.checks.common.triton_index_source import values_of, words_of
 from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import hints
 
@@ -21,6 +22,7 @@ _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "re
 _SHAPES = re.compile(
     r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape"
 )
+_CARRIED = re.compile(r"[Ll]oop-carried variable `?(\w+)")
 _NO_ATTRIBUTE = re.compile(
     r"module 'triton\.language(?P<in>[\w.]*)' has no attribute '(?P<name>\w+)'"
 )
@@ -34,6 +36,8 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         if name in known:
             return hints("kernel_source")["elsewhere"].replace("NAME", f"tl.{name}")
         return did_you_mean(name, known).removeprefix("; ").replace("`", "`tl.", 1)
+    if carried := _CARRIED.search(message):
+        return _loaded_twice(text, line, carried[1])
     if line is not None and _SHAPES.search(message) and (product := _product(text, line)):
         words = hints("kernel_source")["product"].replace("LINE", str(line))
         return words.replace("LEFT", product[0]).replace("RIGHT", product[1])
@@ -77,6 +81,38 @@ def never_cleared(text: str, entry: str, output: str) -> str:
             found = hints("kernel_source")["not_cleared"].replace("LINE", str(line))
             return found.replace("OUTPUT", output).replace("KERNEL", function.name)
     return ""
+
+
+def whole_quotient(text: str) -> str:
+    """Return which number of an element is divided with a fraction, "" if none is."""
+    for function, _ in jitted_bodies(text):
+        values = values_of(function)
+        sizes = {one.arg for one in function.args.args}
+        for node in ast.walk(function):
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+                continue
+            made = words_of(node.left, values)
+            whole = made & {"arange", "program_id"} and not made & {"load", "float32", "float16"}
+            if whole and isinstance(node.right, ast.Name) and node.right.id in sizes:
+                words = hints("kernel_source")["fraction"].replace("LINE", str(node.lineno))
+                return words.replace("QUOTIENT", ast.unparse(node))
+    return ""
+
+
+def scratch_hint(text: str) -> str:
+    """Return how much room the only tensor has that host code makes with a number, or ""."""
+    tree = parsed(text)
+    made = [
+        node
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Call)
+        and re.fullmatch(r"torch\.(?:empty|zeros|ones)", ast.unparse(node.func))
+        and node.args
+    ]
+    if len(made) != 1:
+        return ""
+    words = hints("kernel_source")["scratch"].replace("LINE", str(made[0].lineno))
+    return words.replace("LENGTH", ast.unparse(made[0].args[0]))
 
 
 def short_tensor(text: str) -> str:
@@ -130,6 +166,29 @@ def _functions(text: str) -> list[ast.FunctionDef]:
     if tree is None:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _loaded_twice(text: str, line: int | None, name: str) -> str:
+    """Return the two lines that load one variable, before a loop and in it; "" if there are not."""
+    for function in _functions(text):
+        loads = [
+            node.lineno
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
+            and ast.unparse(node.value).startswith("tl.load(")
+        ]
+        loops = [
+            (node.lineno, node.end_lineno or 0)
+            for node in ast.walk(function)
+            if isinstance(node, (ast.For, ast.While)) and line is not None and node.lineno <= line
+        ]
+        inside = [at for at in loads if any(first < at <= last for first, last in loops)]
+        before = [at for at in loads if at not in inside]
+        if len(inside) == 1 and before:
+            words = hints("kernel_source")["loaded_twice"].replace("NAME", name)
+            return words.replace("FIRST", str(max(before))).replace("LINE", str(inside[0]))
+    return ""
 
 
 def _product(text: str, line: int) -> tuple[str, str] | None:

@@ -15,6 +15,7 @@ from grader.checks.common.findings import INPUT_HINT, hint
 from grader.checks.common.grid_source import block_hint
 from grader.checks.common.host_memory import (
     allocation_hint,
+    copied_in_part_hint,
     fixed_array_hint,
     freed_hint,
     loop_hint,
@@ -22,6 +23,7 @@ from grader.checks.common.host_memory import (
     room_hint,
 )
 from grader.checks.common.index_source import index_hint, row_begin_hint
+from grader.checks.common.kernel_source import scratch_hint
 from grader.checks.common.launch_source import launch_hint, missing_axis_hint
 from grader.checks.common.triton_grid_source import triton_grid_hint
 from grader.report.evidence import Finding
@@ -121,7 +123,7 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         # racecheck names the earlier access first.
         lines, accesses = (found.other_line, found.line), (found.other_access, found.access)
         return two_lines_hint(text, lines, accesses)
-    in_block = found.kind in ("race", "uninitialized") or found.space == "shared"
+    in_block = found.kind in ("race", "uninitialized", "out_of_bounds")
     if in_block and built.language.base is Language.CUDA and (words := block_hint(text, kernel)):
         return words
     arrays = {array.name for array in signature.arrays}
@@ -133,10 +135,15 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         words = words or row_begin_hint(found, text, signature)
     if found.kind == "out_of_bounds" and built.language.base is Language.TRITON and not words:
         words = triton_grid_hint(text, signature, kernel, sizes_only=True)
+    own = found.buffer and found.buffer not in arrays
+    if found.kind == "out_of_bounds" and built.language.base is Language.TRITON and own:
+        words = words or scratch_hint(text)
     words = words or index_hint(found, text, built.language.base)
     if found.kind == "uninitialized" and found.space == "global" and not words:
         words = missing_axis_hint(text, built.language.base)  # of the kernel that should fill it
     is_read = found.kind == "uninitialized" and found.access != "write"
+    if is_read and found.buffer in outputs and not words:
+        words = copied_in_part_hint(text, str(found.buffer), signature)
     if is_read and found.buffer in outputs and not words:
         words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
         words = words.replace("KERNEL", kernel)

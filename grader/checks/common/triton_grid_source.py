@@ -58,7 +58,14 @@ def triton_grid_hint(
     values = {**values_of(tree), **values_of(function)}
     axes = list(_axes(call, body, values))
     sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
-    words = _other_size(call.lineno, kernel, axes, values, sizes)
+    words = _other_size(call.lineno, kernel, axes, values, sizes) or next(
+        (
+            words
+            for one in axes
+            if (words := _columns_for_rows(call.lineno, one, values, signature))
+        ),
+        "",
+    )
     if words or sizes_only:
         return words
     return (
@@ -99,6 +106,37 @@ def block_of_other_size(text: str, signature: Signature) -> str:
                         f"`{body.name}` compares tl.arange(0, {name}) with {_listed(needed)}: "
                         f"make it of {_listed(needed)}"
                     )
+    return ""
+
+
+def size_of_other_launches(text: str, signature: Signature) -> str:
+    """Return which launch's grid lacks a size that those of all other launches have, or ""."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    if tree is None:
+        return ""
+    kernels = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    values = values_of(tree)
+    launched = [
+        (call, words_of(call.func.slice, values) & sizes)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and ast.unparse(call.func.value) in kernels
+    ]
+    for at, (call, own) in enumerate(launched):
+        others = [had for number, (_, had) in enumerate(launched) if number != at]
+        missing = set.intersection(*others) - own if len(others) > 1 else set()
+        # What only the size of a block is made of is in no grid itself.
+        for number, (other, _) in enumerate(launched):
+            if number != at and isinstance(other.func, ast.Subscript):
+                missing &= words_of(other.func.slice, {})
+        if len(missing) == 1 and isinstance(call.func, ast.Subscript):
+            return (
+                f"line {call.lineno} launches `{ast.unparse(call.func.value)}` with the grid "
+                f"`{_shown(call.func.slice)}`, without {_listed(missing)}, which the grids of the "
+                "other launches have: is it missing here?"
+            )
     return ""
 
 
@@ -203,6 +241,25 @@ def _other_size(
     return (
         f"{start}, but `{kernel}` runs to `{_shown(first.limit)}` along it: compute their number "
         f"from `{_shown(first.limit)}`"
+    )
+
+
+def _columns_for_rows(
+    line: int, axis: _Axis, values: Mapping[str, Sequence[ast.expr]], signature: Signature
+) -> str:
+    """Recognise a program for each column of a kernel whose program's number counts rows."""
+    width = axis.width.id if isinstance(axis.width, ast.Name) else ""
+    rows = {
+        array.shape[0].text
+        for array in signature.arrays
+        if len(array.shape or ()) == 2 and array.shape and array.shape[1].text == width
+    }
+    given = ast.unparse(axis.programs)
+    if len(rows) != 1 or given != width:
+        return ""
+    return (
+        f"line {line} launches `{given}` programs, but program_id * `{width}` is the beginning of "
+        f"a row: launch one for each of the `{rows.pop()}`"
     )
 
 

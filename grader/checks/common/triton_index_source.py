@@ -56,6 +56,9 @@ def triton_index_hint(found: Finding, text: str) -> str:
             or _not_multiplied(found, address, function, values)
         ):
             return words
+        wide = _mask(call)
+        if wide is not None and (words := _against_width(wide, function, values, call.lineno)):
+            return words
         mask = _mask(call) if found.kind == "out_of_bounds" else None
         if mask is not None and (words := _of_mask(address, mask, values, call.lineno)):
             return words
@@ -72,6 +75,12 @@ def _to_the_end(function: ast.FunctionDef, values: Mapping[str, list[ast.expr]],
             continue
         begin, _, step = given
         own = words_of(step, values)
+        widths = {one for one in words_of(begin, values) if one.isupper()}
+        if "num_programs" in own and len(widths) == 1 and not own & widths:
+            return (
+                f"the programs begin `{widths.pop()}` elements apart, but the step in line "
+                f"{loop.lineno}, `{_shown(ast.unparse(step))}`, counts programs: multiply it, too"
+            )
         if "program_id" in words_of(begin, values) and not own & {"num_programs", "program_id"}:
             shown = _shown(ast.unparse(step))
             return (
@@ -138,6 +147,27 @@ def _not_multiplied(
         f"`{name}` in line {made.lineno} is the program's number along axis {axes[0]} as it is, so "
         "that programs begin 1 apart: multiply it by the rows or elements that each has"
     )
+
+
+def _against_width(
+    mask: ast.expr, function: ast.FunctionDef, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Recognise an index with the program's number that is compared with the width of a block."""
+    widths = {one.arg for one in function.args.args if ast.unparse(one).endswith("tl.constexpr")}
+    for _ in range(_MOST_STEPS):
+        if isinstance(mask, ast.Name) and len(values.get(mask.id, ())) == 1:
+            mask = values[mask.id][0]
+    for node in ast.walk(mask):
+        if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Lt):
+            continue
+        limit = node.comparators[0]
+        of_program = "program_id" in words_of(node.left, values)
+        if of_program and isinstance(limit, ast.Name) and limit.id in widths:
+            return (
+                f"the mask of line {line} compares `{_shown(ast.unparse(node.left))}` with "
+                f"`{limit.id}`, the width of a block: compare it with the length of the array"
+            )
+    return ""
 
 
 def _accesses(function: ast.FunctionDef, line: int) -> Iterator[ast.Call]:

@@ -14,6 +14,7 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.grid_source import (
     block_hint,
     grid_hint,
+    shuffle_hint,
     size_of_other_grids_hint,
     tree_hint,
 )
@@ -22,9 +23,12 @@ from grader.checks.common.host_memory import (
     address_hint,
     appended_hint,
     cleared_in_part_hint,
+    copied_in_part_hint,
+    copied_too_early_hint,
     freed_hint,
     keeps_nothing,
     reallocated_hint,
+    reserved_hint,
     unused_output_hint,
 )
 from grader.checks.common.index_source import whole_sum_hint
@@ -34,9 +38,14 @@ from grader.checks.common.kernel_source import (
     rebound_name,
     short_tensor,
     stores_nothing,
+    whole_quotient,
 )
 from grader.checks.common.launch_source import launch_hint, wrong_size_hint
-from grader.checks.common.triton_grid_source import block_of_other_size, triton_grid_hint
+from grader.checks.common.triton_grid_source import (
+    block_of_other_size,
+    size_of_other_launches,
+    triton_grid_hint,
+)
 from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
@@ -111,13 +120,17 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         if words:
             return words
     if not known and triton:
-        words = block_of_other_size(built.text, signature)
+        words = block_of_other_size(built.text, signature) or whole_quotient(built.text)
         if words:
             return words
     if not known and built.language.base is Language.CUDA and seen.kernel:
         words = block_hint(built.text, seen.kernel)
         if not words and pattern.startswith("only "):
             words = size_of_other_grids_hint(built.text, signature)
+        if words:
+            return words
+    if not known and triton and pattern.startswith("only "):
+        words = size_of_other_launches(built.text, signature)
         if words:
             return words
     if seen.kernel and triton and "never written" in pattern:
@@ -134,6 +147,8 @@ def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: 
     if hint == INPUT_HINT:
         return launch_hint(built.text, built.language.base, sign)
     if verdict is Verdict.TIME_LIMIT and hint == LOOP_HINT:
+        if words := _unused_parameter(built):
+            return words
         return _other_sizes(built, sign)  # a grid of cols × cols blocks may be too large by far
     if verdict is Verdict.MEMORY_ERROR and built.language.base is Language.TRITON:
         return _other_sizes(built, sign)  # a store outside that a mask let through
@@ -178,6 +193,20 @@ def _use_of(name: str, built: Built) -> str:
     )
 
 
+def _unused_parameter(built: Built) -> str:
+    """Return which number a kernel gets and does not use, "" if there is none or several."""
+    unused = [
+        (kernel.name, name)
+        for kernel in cpp_code.kernels(built.text).values()
+        for name in kernel.parameters
+        if name and not re.search(rf"(?<![\w.]){re.escape(name)}\b", kernel.body)
+    ]
+    if len(unused) != 1:
+        return ""
+    ((kernel, name),) = unused
+    return f"no line of `{kernel}` uses `{name}`, which it gets: should a loop end there?"
+
+
 def _other_sizes(built: Built, signature: Signature) -> str:
     """Return which grid is computed from another size than its kernel runs to, "" if none is."""
     if built.language.base is Language.TRITON:
@@ -199,12 +228,14 @@ def _launched_wrong(built: Built, signature: Signature) -> str:
 def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     """Return which copy, cudaMemset or launch of host code gives this pattern, "" if none does."""
     pattern, output = seen.pattern, seen.output
-    if words := appended_hint(text):
+    if words := appended_hint(text) or reserved_hint(text):
         return words
-    if words := overwritten_hint(text, output, signature):
+    if words := copied_too_early_hint(text) or overwritten_hint(text, output, signature):
         return words
-    of_sum = not pattern or re.search("elements of the row|off by a factor of its own", pattern)
-    if of_sum and (words := tree_hint(text)):
+    of_sum = not pattern or re.search(
+        "elements of the row|in the result|off by a factor of its own", pattern
+    )
+    if of_sum and (words := tree_hint(text) or shuffle_hint(text)):
         return words
     if pattern.startswith("output element i is"):
         return pitch_hint(text, output, signature)
@@ -217,4 +248,4 @@ def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
         words = reallocated_hint(text, signature) or unused_output_hint(text, output)
     if not words and seen.kernel is not None and re.search("never written", pattern):
         words = grid_hint(text, signature, seen.kernel, few="too few" in pattern)
-    return words
+    return words or (copied_in_part_hint(text, output, signature) if not pattern else "")

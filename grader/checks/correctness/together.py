@@ -45,7 +45,11 @@ def with_common_pattern(
         for at in seen
         if (small := _small(results[at], cases[at], data(cases[at]), setup)) is not None
     ]
-    pattern = explain_together(oracle, signature, given[:_MOST_CASES]) or _whole_numbers(given)
+    pattern = (
+        explain_together(oracle, signature, given[:_MOST_CASES])
+        or _one_number(given)
+        or _whole_numbers(given)
+    )
     if pattern is None:
         return list(results)
     outputs = {one.output for one in given}
@@ -99,6 +103,15 @@ def _small(result: CaseResult, case: Case, data: CaseData, setup: RunSetup) -> S
         tolerance=replace(tolerance, exact=False),
         right=result.verdict is Verdict.ACCEPTED,
     )
+
+
+def _one_number(cases: Sequence[SmallCase]) -> str | None:
+    """Return the pattern of a result that is the same number in all wrong cases, else None."""
+    wrong = [one for one in cases if not one.right]
+    actual = {float(value) for one in wrong for value in one.actual.flatten()}
+    if len(wrong) < _LEAST_CASES or len(actual) != 1:
+        return None
+    return f"every element is {actual.pop():g}"
 
 
 def _whole_numbers(cases: Sequence[SmallCase]) -> str | None:
