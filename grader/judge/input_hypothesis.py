@@ -83,7 +83,7 @@ def explain(
         agrees = accepts_all(comparison.actual, other, loose)
         # Another number for a scalar is wrong everywhere.
         here = some and not agrees and partly is None and not changed.keys() <= scalars
-        if here and accepts_all(bad, other[wrong], loose):
+        if here and accepts_all(bad, other[wrong], loose) and _differs(other, comparison, loose):
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
@@ -105,6 +105,12 @@ def explain(
     return _short_sum(
         comparison, outcome({name: value.abs() for name, value in floats.items()}), extent
     )
+
+
+def _differs(other: torch.Tensor, comparison: Comparison, loose: Tolerance) -> bool:
+    """True if a hypothesis predicts other values than the expected ones for most wrong elements."""
+    wrong = comparison.wrong
+    return 2 * int(accepts(other[wrong], comparison.expected[wrong], loose).sum()) < int(wrong.sum())
 
 
 def _exchanged_sizes(
