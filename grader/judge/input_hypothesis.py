@@ -110,7 +110,9 @@ def explain(
 def _differs(other: torch.Tensor, comparison: Comparison, loose: Tolerance) -> bool:
     """True if a hypothesis predicts other values than the expected ones for most wrong elements."""
     wrong = comparison.wrong
-    return 2 * int(accepts(other[wrong], comparison.expected[wrong], loose).sum()) < int(wrong.sum())
+    return 2 * int(accepts(other[wrong], comparison.expected[wrong], loose).sum()) < int(
+        wrong.sum()
+    )
 
 
 def _exchanged_sizes(

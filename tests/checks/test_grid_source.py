@@ -229,6 +229,13 @@ def test_a_launch_with_its_numbers_exchanged() -> None:
     assert block_hint(text, "copy").endswith("the number of blocks comes first, <<<rows, BLOCK>>>")
 
 
+def test_a_block_whose_threads_have_several_elements_each() -> None:
+    index = "for (int j = blockIdx.x * BLOCK + threadIdx.x; j < n; j += 32) y[j] = x[j];"
+    text = STRIDED.replace("for (int i = threadIdx.x; i < n; i += STEP) y[i] = x[i];", index)
+    assert block_hint(text.replace("THREADS", "32"), "copy") == ""
+    assert "written for BLOCK = 128" in block_hint(text.replace("THREADS", "256"), "copy")
+
+
 @pytest.mark.parametrize(("block", "said"), [("WIDE, HIGH", ""), ("WIDE, WIDE", "along y in each")])
 def test_a_block_of_two_axes(block: str, said: str) -> None:
     text = f"""\

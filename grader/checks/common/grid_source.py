@@ -128,6 +128,10 @@ def block_hint(text: str, kernel: str) -> str:
             continue
         if given is None and not cpp_code.NAME.fullmatch(threads):
             continue
+        # Fewer threads than a block has elements may each do several, in a loop.
+        fewer = step is None and given is not None and given < size
+        if fewer and re.search(r"\b(?:for|while)\b", body.body):
+            continue
         shown = f"`{threads}`" if threads != str(given) else threads
         if launched[0].grid == steps:
             return (
