@@ -283,6 +283,7 @@ def test_the_finding_of_a_missing_syncwarp_names_it() -> None:
         ("if (row < rows || col < cols) {", "line 3 lets a thread through"),
         ("if (row >= rows || col >= cols) return;", ""),
         ("if (row < rows && col < cols) {", ""),
+        ("if (row < 0 || col < 0) {", ""),
     ],
 )
 def test_tests_that_are_joined_with_the_wrong_operator(line: str, phrase: str) -> None:

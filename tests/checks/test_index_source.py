@@ -222,6 +222,7 @@ def k(c, n, TILE: tl.constexpr):
         ),
         (STEPS.replace("STEP", "tl.num_programs(0) * TILE"), (1, 0, 0), ""),
         (STEPS.replace("STEP", "n"), (0, 1, 0), ""),
+        (STEPS.replace("n, STEP", "first + 4 * TILE, TILE"), (1, 0, 0), ""),
         (
             STEPS.replace("STEP", "tl.num_programs(0) * TILE"),
             (0, 1, 0),

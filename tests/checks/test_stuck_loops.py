@@ -57,6 +57,7 @@ def test_a_loop_that_cannot_end(loop: str, why: str) -> None:
         "for (const int x : list) g(x);",
         "for (int s = 0; s != n; s += 1) g(a[s]);",
         "while (i != n) g(a[i++]);",
+        "int d = n / 64 + 1;\n    for (; i < n; i += d) g(a[i]);",
         "float d = n / 64.0f;\n    for (; i < n; i += d) g(a[i]);",
         "while (n > 1) { int m = (n + B - 1) / B; g<<<m, B>>>(a, n); n = m; }",
         "while (n >= 1) { int m = n / B; g<<<m, B>>>(a, n); n = m; }",

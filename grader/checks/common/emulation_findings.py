@@ -193,7 +193,7 @@ def _joined_wrong(line: str) -> str:
 
 
 def _all_have(tests: Sequence[str], sign: str) -> bool:
-    return len(tests) > 1 and all(re.search(rf"\w\s?{sign}\s?\w", one) for one in tests)
+    return len(tests) > 1 and all(re.search(rf"\w\s?{sign}\s?[A-Za-z_]", one) for one in tests)
 
 
 def _beyond(found: HostFinding, text: str) -> str:

@@ -205,7 +205,7 @@ def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     sign, amount = changes[0][0], changes[0][1].strip().rstrip(")")
     value = first_value("\n".join(text.split("\n")[: loop.first]), amount)
     number = amount if _NUMBER_OF_THREAD.fullmatch(amount) else value
-    quotient = re.fullmatch(r"\(?\s*([A-Za-z_]\w*)\s*\)?\s*/\s*(.+)", number)
+    quotient = re.fullmatch(r"\(?\s*([A-Za-z_]\w*)\s*\)?\s*/\s*(?:[\w.]+|\([^()]*\))", number)
     floating = rf"\b(?:float|double)\s+(?:\w+\s*=[^;]{{0,300}},\s*)?{re.escape(amount)}\b"
     whole = not re.search(floating, text) and not re.search(r"\d\.|\.\d", number)
     if sign in "+-" and quotient and whole:

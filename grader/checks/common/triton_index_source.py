@@ -73,7 +73,7 @@ def _to_the_end(function: ast.FunctionDef, values: Mapping[str, list[ast.expr]],
         given = loop.iter.args if isinstance(loop.iter, ast.Call) else []
         if len(given) != 3 or ast.unparse(loop.iter).partition("(")[0] not in ("range", "tl.range"):
             continue
-        begin, _, step = given
+        begin, end, step = given
         own = words_of(step, values)
         widths = {one for one in words_of(begin, values) if one.isupper()}
         if "num_programs" in own and len(widths) == 1 and not own & widths:
@@ -81,7 +81,9 @@ def _to_the_end(function: ast.FunctionDef, values: Mapping[str, list[ast.expr]],
                 f"the programs begin `{widths.pop()}` elements apart, but the step in line "
                 f"{loop.lineno}, `{_shown(ast.unparse(step))}`, counts programs: multiply it, too"
             )
-        if "program_id" in words_of(begin, values) and not own & {"num_programs", "program_id"}:
+        whole = "program_id" not in words_of(end, values)
+        numbers = {"num_programs", "program_id"}
+        if whole and "program_id" in words_of(begin, values) and not own & numbers:
             shown = _shown(ast.unparse(step))
             return (
                 f"each program goes on from its own beginning to the end in steps of `{shown}` "
