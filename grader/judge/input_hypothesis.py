@@ -188,13 +188,13 @@ def _hypotheses(
                         f"the result is that of `{argument.name}` = {other:g}",
                         {argument.name: other},
                     )
-            for words, other in _other_scalars(given, case.sizes):
-                yield f"the result is that of `{argument.name}` {words}", {argument.name: other}
-            # Last: a small number's square is as good as 0.
+            # After 0: a small number's square is as good as 0.
             yield (
                 f"the result is that of `{argument.name}` = the square of itself",
                 {argument.name: given * given},
             )
+            for words, other in _other_scalars(given, case.sizes):
+                yield f"the result is that of `{argument.name}` {words}", {argument.name: other}
     arrays = {array.name: array for array in signature.arrays}
     for name, value in inputs.items():
         if value.is_floating_point():

@@ -114,7 +114,7 @@ _MOST_ALONE = 6  # wrong cases for all of which the pattern of a single one may 
 _NOTHING = "nothing was ever written"
 _ONE_NUMBER = re.compile(r"every element is [-\d.e+]+$")
 _OTHER_NUMBER = re.compile(
-    r"^the result is that of `(?P<name>\w+)` (= (\S+( in every element)?|the square of itself)"
+    r"^the result is that of `(?P<name>\w+)` (= \S+( in every element)?"
     r"|with the opposite sign|times .+|divided by .+|in the denominator.+)$"
 )
 
