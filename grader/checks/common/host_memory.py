@@ -147,7 +147,7 @@ def _other_length(text: str, found: Finding, number: int, size: str) -> str:
         if len(passed) == 1 and passed[0] != length:
             return (
                 f"line {launch.line} passes `{found.buffer}`, which has `{length}` elements (line "
-                f"{number}), with the length `{passed[0]}`: should it be `{length}`?"
+                f"{number}), with the length `{passed[0]}`: one of the two is wrong"
             )
     return ""
 
