@@ -28,6 +28,7 @@ _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
 _MOST_ELEMENTS = 2**16  # of an output, and 16 times as many of the inputs: bounds the time
 _TILES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _LEAST_TILE = 8  # terms of a tile in a loop that loads tiles
+_LEAST_SCALAR = 1e-2  # of a smaller one, as an epsilon is, twice as much fits as well
 _SHORT = 128  # terms: one of them is larger than what rounding to float16 changes
 _MOST_DOUBLED = 12  # tiles: more leave the range of float16
 _USUAL_SCALARS = (1e-5, 1e-6, 1e-8, 1e-3)
@@ -226,11 +227,12 @@ def _hypotheses(
 
 def _other_scalars(given: float, sizes: Mapping[str, int | float]) -> Iterator[tuple[str, float]]:
     """Yield what may be done to a scalar that the formula has as it is."""
+    if abs(given) < _LEAST_SCALAR:
+        return
     yield "with the opposite sign", -given
     yield "times 2", 2 * given
     yield "divided by 2", given / 2
-    if given:
-        yield "in the denominator: divided, not multiplied", 1 / given
+    yield "in the denominator: divided, not multiplied", 1 / given
     for size, number in sizes.items():
         if isinstance(number, int) and number > 1:
             yield f"divided by the root of `{size}`", given / math.sqrt(number)
