@@ -43,3 +43,101 @@ def baseline(inputs, outputs):
     q, k, v = (inputs[name][None] for name in ("q", "k", "v"))
     attended = torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=inputs["scale"])
     outputs["out"].copy_(attended[0])
+
+
+def mistakes(inputs):
+    """What kernels with known mistakes would write."""
+    q, k, v = (inputs[name].double() for name in ("q", "k", "v"))
+    scale = torch.tensor(inputs["scale"], dtype=torch.float32).double()
+    n = q.shape[1]
+    products = q @ k.mT
+    scores = scale * products
+    weights = torch.softmax(scores, dim=2)
+    power = (scores - scores.amax(dim=2, keepdim=True)).exp()
+    above = torch.ones(n, n, dtype=torch.bool).triu(1)
+    made = {
+        "the scores of query and key are exchanged: q and k, or the two indices where a score is "
+        "stored or read": torch.softmax(scores.mT, dim=2) @ v,
+        "the scores are not multiplied by `scale`": torch.softmax(products, dim=2) @ v,
+        "`scale` multiplies the weights, not the scores": scale
+        * torch.softmax(products, dim=2)
+        @ v,
+        "the scores are divided by the root of d as well, which `scale` does already": (
+            torch.softmax(scores / q.shape[2] ** 0.5, dim=2) @ v
+        ),
+        "the scores are divided by `scale`": torch.softmax(products / scale, dim=2) @ v,
+        "the weights are not divided by their sum": power @ v,
+        "the largest score is subtracted in the sum of the powers, but not in the power": (
+            (scores.exp() / power.sum(dim=2, keepdim=True)) @ v
+        ),
+        "the largest score is subtracted in the power, but not in the sum of the powers": (
+            (power / scores.exp().sum(dim=2, keepdim=True)) @ v
+        ),
+        "the softmax is that of each column of the scores, not of each row": (
+            torch.softmax(scores, dim=1) @ v
+        ),
+        "the weights multiply k, not v": weights @ k,
+        "the weights multiply q, not v": weights @ q,
+        "the scores multiply v, without a softmax": scores @ v,
+        "k is the first head's in every head": torch.softmax(scale * q @ k[:1].mT, dim=2) @ v,
+        "v is the first head's in every head": weights @ v[:1],
+        "k and v are the first head's in every head": (
+            torch.softmax(scale * q @ k[:1].mT, dim=2) @ v[:1]
+        ),
+        "q is the first head's in every head": torch.softmax(scale * q[:1] @ k.mT, dim=2) @ v,
+        "keys after the query are left out, as in a causal mask": (
+            torch.softmax(scores.masked_fill(above, float("-inf")), dim=2) @ v
+        ),
+    }
+    alike = (scale * (q * k).sum(dim=2))[:, None].expand(-1, n, -1)
+    made |= {
+        "each score is that of a key and the query of the same number: the row of q is that of the "
+        "query": torch.softmax(alike, dim=2) @ v,
+        "every key has the same weight: is the row of k that of the key?": (
+            v.mean(dim=1, keepdim=True).expand_as(v)
+        ),
+        "the last key is left out of the weighted sum": weights[:, :, :-1] @ v[:, :-1],
+        "the first key is left out of the weighted sum": weights[:, :, 1:] @ v[:, 1:],
+    }
+    for tile in (16, 32, 64):
+        padding = torch.zeros(q.shape[0], n, -n % tile, dtype=torch.float64)
+        padded = torch.softmax(torch.cat([scores, padding], dim=2), dim=2)[:, :, :n]
+        made[
+            f"keys past the end, up to a multiple of {tile}, have the score 0, not minus infinity"
+        ] = padded @ v
+        last = (n - 1) // tile * tile
+        made[f"only the keys of the last step are added up (in steps of {tile} keys)"] = (
+            weights[:, :, last:] @ v[:, last:]
+        )
+        made[
+            f"what is known of the keys before the last step is lost (in steps of {tile} keys)"
+        ] = torch.softmax(scores[:, :, last:], dim=2) @ v[:, last:]
+        for words, out in online(scores, v, tile).items():
+            made[f"{words} (in steps of {tile} keys)"] = out
+    return {sentence: {"out": out} for sentence, out in made.items()}
+
+
+def online(scores, v, tile):
+    """Return the outputs of one pass over the keys, in steps of `tile`, with known mistakes."""
+    largest = torch.full_like(scores[..., :1], -3e38)
+    total, sums, same_total, same_sums, late = (0.0 for _ in range(5))
+    for first in range(0, v.shape[1], tile):
+        part, values = scores[..., first : first + tile], v[:, first : first + tile]
+        above = torch.maximum(largest, part.amax(dim=2, keepdim=True))
+        weights, old = (part - above).exp(), (largest - above).exp()
+        here, mixed = weights.sum(dim=2, keepdim=True), weights @ values
+        total, sums = total * old + here, sums * old + mixed
+        same_total, same_sums = same_total + here, same_sums + mixed
+        late = (late + mixed) * old
+        largest = above
+    return {
+        "the sums of the values so far are not corrected when a larger score comes": (
+            same_sums / total
+        ),
+        "the sum of the weights so far is not corrected when a larger score comes": (
+            sums / same_total
+        ),
+        "neither the sum of the weights so far nor those of the values are corrected when a larger "
+        "score comes": same_sums / same_total,
+        "the sums of this step are corrected, too, not only those before it": late / total,
+    }

@@ -109,3 +109,20 @@ def expected(inputs):
 def baseline(inputs, outputs):
     """What a torch user would write; torch leaves TF32 off unless told otherwise."""
     torch.mm(inputs["a"], inputs["b"], out=outputs["c"])
+
+
+def mistakes(inputs):
+    """What kernels with known mistakes would write."""
+    a, b = inputs["a"].double(), inputs["b"].double()
+    made = {
+        "a[i][p] + b[p][j] is added up, not a[i][p] * b[p][j]": (
+            a.sum(dim=1, keepdim=True) + b.sum(dim=0, keepdim=True)
+        ),
+        "a[i][p] - b[p][j] is added up, not a[i][p] * b[p][j]": (
+            a.sum(dim=1, keepdim=True) - b.sum(dim=0, keepdim=True)
+        ),
+        "the products have the wrong sign": -(a @ b),
+        "b[p][j] is added up, without a[i][p]": b.sum(dim=0, keepdim=True).expand(len(a), -1),
+        "a[i][p] is added up, without b[p][j]": a.sum(dim=1, keepdim=True).expand(-1, b.shape[1]),
+    }
+    return {sentence: {"c": values} for sentence, values in made.items()}

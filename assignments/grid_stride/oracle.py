@@ -17,3 +17,17 @@ def expected(inputs):
 def baseline(inputs, outputs):
     """What a torch user would write."""
     torch.mul(inputs["x"], inputs["factor"], out=outputs["y"])
+
+
+def mistakes(inputs):
+    """What kernels with known mistakes would write."""
+    x, factor = inputs["x"], inputs["factor"]
+    made = {
+        "`factor` is added, where it multiplies": x + factor,
+        "x is divided by `factor`": x / factor,
+        "`factor` multiplies twice": factor * (factor * x),
+        "`factor` is left out": x,
+        "`factor` is cut to a whole number": int(factor) * x,
+        "x is multiplied by itself as well": factor * x * x,
+    }
+    return {sentence: {"y": values.double()} for sentence, values in made.items()}

@@ -24,3 +24,17 @@ def expected(inputs):
 def baseline(inputs, outputs):
     """What a torch user would write."""
     outputs["count"] += torch.bincount(inputs["x"].long(), minlength=256).int()
+
+
+def mistakes(inputs):
+    """What kernels with known mistakes would count."""
+    x, before = inputs["x"].long(), inputs["count"].long()
+    own = torch.bincount(x, minlength=256)
+    made = {
+        "the value of each element is added, not 1": before + own * torch.arange(256),
+        "each bin is increased once, however many elements it has": before + (own > 0).long(),
+        "bins are numbered from 1: element v belongs to bin v, from 0 on": before + own.roll(1),
+        "the counts are subtracted": before - own,
+        "the new counts are written over those that `count` holds; they are to be added": own,
+    }
+    return {sentence: {"count": count} for sentence, count in made.items()}

@@ -40,3 +40,57 @@ def expected(inputs):
 def baseline(inputs, outputs):
     """What a torch user would write."""
     torch.softmax(inputs["x"], dim=1, out=outputs["y"])
+
+
+def mistakes(inputs):
+    """What kernels with known mistakes would write, in float32 where a power may overflow."""
+    x = inputs["x"]
+    largest = x.amax(dim=1, keepdim=True)
+    plain, power = x.exp(), (x - largest).exp()
+    total = power.sum(dim=1, keepdim=True)
+    from_0 = (x - largest.clamp_min(0)).exp()
+    made = {
+        "the largest element is subtracted in the quotient, but not in the sum": (
+            power / plain.sum(dim=1, keepdim=True)
+        ),
+        "the largest element is subtracted in the sum, but not in the quotient": plain / total,
+        "the largest element is sought among zeros as well, so that a row of negative ones has 0: "
+        "begin with minus infinity, also past the end of the row": from_0
+        / from_0.sum(dim=1, keepdim=True),
+        "the division by the sum is missing": power,
+        "the power is multiplied by the sum, not divided": power * total,
+        "the sum is of the elements, not of their powers": (
+            power / (x - largest).sum(dim=1, keepdim=True)
+        ),
+        "the sum and the largest element are those of the columns, not of the rows": torch.softmax(
+            x, dim=0
+        ),
+        "the sum is that of all rows": power / total.sum(),
+        "the power is that of 2: exp2 in the place of exp": (
+            (x - largest).exp2() / (x - largest).exp2().sum(dim=1, keepdim=True)
+        ),
+        "the sign is wrong in the power: it is exp(x - largest)": (
+            (largest - x).exp() / (largest - x).exp().sum(dim=1, keepdim=True)
+        ),
+        "the result is the logarithm of the quotient": torch.log_softmax(x, dim=1),
+    }
+    for tile in (32, 128, 256, 512, 1024):
+        for words, sum_of_row in online(x.double(), largest.double(), tile).items():
+            made.setdefault(f"{words} (in steps of {tile})", power / sum_of_row)
+    return {sentence: {"y": values.double()} for sentence, values in made.items()}
+
+
+def online(x, largest, tile):
+    """Return sums of each row, of one pass in steps of `tile` columns, with known mistakes."""
+    so_far = torch.full_like(largest, -3e38)
+    uncorrected, late = torch.zeros_like(largest), torch.zeros_like(largest)
+    for part in x.split(tile, dim=1):
+        above = torch.maximum(so_far, part.amax(dim=1, keepdim=True))
+        here = (part - above).exp().sum(dim=1, keepdim=True)
+        uncorrected = uncorrected + here
+        late = (late + here) * (so_far - above).exp()
+        so_far = above
+    return {
+        "the sum so far is not corrected when a larger element comes": uncorrected,
+        "the sum of this step is corrected, too, not only the sum before it": late,
+    }

@@ -27,3 +27,17 @@ def expected(inputs):
 def baseline(inputs, outputs):
     """What a torch user would write."""
     torch.add(inputs["a"], inputs["b"], out=outputs["c"])
+
+
+def mistakes(inputs):
+    """What kernels with known mistakes would write."""
+    a, b = inputs["a"], inputs["b"]
+    made = {
+        "`a` is added to itself, not to `b`": a + a,
+        "`b` is added to itself, not to `a`": b + b,
+        "`b` is subtracted from `a`": a - b,
+        "`a` is subtracted from `b`": b - a,
+        "`a` and `b` are multiplied": a * b,
+        "the sum is divided by 2": (a + b) / 2,
+    }
+    return {sentence: {"c": values.double()} for sentence, values in made.items()}

@@ -76,8 +76,16 @@ _ADVICE = {
         "the left side of `=` must be a variable or an element of an array",
     r"request for member .* non-class type ‘[^’]*\[":
         "an array has elements, `x[0]` to `x[3]`, and no members: `.x` belongs to a float4",
+    r"return-statement with no value, in function returning|__global__ function must have .*void":
+        "a kernel returns nothing: `__global__ void`, and the result goes into an array",
     r"has no member named":
         "threadIdx, blockIdx, blockDim, gridDim and dim3 have x, y and z, a float4 also w",
+    r"for call to ‘cudaMalloc\w*\(\w+\*&|no instance of overloaded function \"cudaMalloc":
+        "cudaMalloc stores the address in the pointer, so it needs the pointer's own: "
+        "cudaMalloc(&pointer, bytes)",
+    r"‘load_matrix_sync\(":
+        "a fragment of matrix_a or matrix_b has a layout as its last parameter, wmma::row_major or "
+        "wmma::col_major, and its type is that of the pointer",
     r"no matching function for call|no instance of .*function":
         "compare the arguments with the function's parameters: number, order, type",
     r"conflicting declaration of C function|more than one instance of overloaded":

@@ -81,8 +81,12 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
             return Lead(message=warned.message, hint=advice(warned.message), shown=warned)
         if missed is not None and finding is None and wrong_answer:
             return Lead(message=missed.message, hint=missed.hint, shown=missed)
+        if finding is None and wrong_answer:
+            finding = _race_between_blocks(failed)
         if finding is not None:
             return Lead(message=finding.message, hint=finding.hint, shown=finding)
+    if Verdict.RUNTIME_ERROR in verdicts and (outside := _outside_array(kernel)) is not None:
+        return Lead(message=outside.message, hint=outside.hint, shown=outside)
     if verdicts & {Verdict.TIME_LIMIT, Verdict.RUNTIME_ERROR}:
         endless = _warning(kernel, "is always ")
         if endless is not None:
@@ -107,13 +111,40 @@ def _names_cause(wrong: CheckResult) -> bool:
 
 def _missed_barrier(kernel: KernelResult) -> Finding | None:
     """Return the warning that threads end before a barrier, None if there is none."""
+    return _first_warning(kernel, _MISSED_BARRIER)
+
+
+def _outside_array(kernel: KernelResult) -> Finding | None:
+    """Return the warning that an index leaves a local array, which explains a crash, or None."""
+    return _first_warning(kernel, "an array index is outside the array")
+
+
+def _first_warning(kernel: KernelResult, words: str) -> Finding | None:
+    """Return the first visible finding whose message begins with the words, None without one."""
     return next(
         (
             finding
             for check in kernel.checks
             if check.visibility is Visibility.VISIBLE and isinstance(check.evidence, MemoryEvidence)
             for finding in check.evidence.findings
-            if finding.message.startswith(_MISSED_BARRIER)
+            if finding.message.startswith(words)
+        ),
+        None,
+    )
+
+
+def _race_between_blocks(failed: Iterable[CheckResult]) -> Finding | None:
+    """Return the warning that one block reads what another adds to, None if there is none."""
+    return next(
+        (
+            finding
+            for check in failed
+            if isinstance(check.evidence, MemoryEvidence)
+            for finding in check.evidence.findings
+            if finding.kind == "race"
+            and finding.severity == "warning"
+            and finding.message.startswith("different blocks")
+            and "read" in (finding.access, finding.other_access)
         ),
         None,
     )

@@ -26,7 +26,8 @@ class PatternInput:
 
     `unwritten_bytes` has for each element the number of its bytes that were not written. `again` is
     the output of a second call, in which it was filled with another `poison`; None if there was
-    none. `other_inputs` returns the sentence of a hypothesis (`judge.input_hypothesis`).
+    none. `known_mistake` returns the sentence of a mistake that the oracle knows, `other_inputs`
+    that of a hypothesis (`judge.input_hypothesis`).
     """
 
     comparison: Comparison
@@ -36,6 +37,7 @@ class PatternInput:
     again: torch.Tensor | None = None
     poison: torch.Tensor | None = None
     sizes: Mapping[str, int | float] = field(default_factory=dict)
+    known_mistake: Callable[[], str | None] = lambda: None
     other_inputs: Callable[[], str | None] = lambda: None
 
     @property
@@ -443,8 +445,11 @@ def _row_scale(given: PatternInput) -> str | None:
     factors = _row_factors(given)
     if factors is None:
         return None
-    shape = tuple(given.comparison.expected.shape)
-    return row_scale.explain(factors, shape, given.inputs, given.sizes)
+    expected = given.comparison.expected
+    shape = tuple(expected.shape)
+    return row_scale.explain_shares(
+        factors, expected.reshape(-1, shape[-1]), given.inputs
+    ) or row_scale.explain(factors, shape, given.inputs, given.sizes)
 
 
 def _within_rows(given: PatternInput) -> str | None:
@@ -458,7 +463,9 @@ def _within_rows(given: PatternInput) -> str | None:
     if not bool(torch.isfinite(actual).all()):
         return None
     factors = torch.where(expected.abs() > 1e-6, actual / expected, torch.nan)
-    return row_scale.explain_within(factors, given.inputs, given.sizes)
+    return row_scale.explain_own_shares(factors, expected) or row_scale.explain_within(
+        factors, given.inputs, given.sizes
+    )
 
 
 def _formula(given: PatternInput) -> str | None:
@@ -489,9 +496,13 @@ def _misplaced(given: PatternInput) -> str | None:
     return misplaced.explain(given.comparison, given.tolerance)
 
 
+def _known_mistake(given: PatternInput) -> str | None:
+    return given.known_mistake()
+
+
 def _other_inputs(given: PatternInput) -> str | None:
     found = given.other_inputs()
-    if found and found.endswith((" times 2", " divided by 2")):
+    if found and found.endswith((" times 2", " divided by 2", " are exchanged")):
         return _row_scale(given) or found  # a root can have the same factor by chance
     if found is None or not found.startswith(WHERE_WRONG):
         return found
@@ -535,6 +546,7 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _torn,
     _added_to_output,
     _never_written,
+    _known_mistake,
     _range_of_input,
     _not_a_number,
     _constant,

@@ -20,6 +20,7 @@ from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
 from grader.errors import GraderError
+from grader.judge import subset_hypothesis
 from grader.judge.compare import Comparison, accepts, accepts_all, has_arithmetic, parts
 from grader.judge.oracle import CaseData, Oracle
 
@@ -27,6 +28,7 @@ _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
 _MOST_ELEMENTS = 2**16  # of an output, and 16 times as many of the inputs: bounds the time
 _TILES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _LEAST_TILE = 8  # terms of a tile in a loop that loads tiles
+_LEAST_SCALAR = 1e-2  # of a smaller one, as an epsilon is, twice as much fits as well
 _SHORT = 128  # terms: one of them is larger than what rounding to float16 changes
 _MOST_DOUBLED = 12  # tiles: more leave the range of float16
 _USUAL_SCALARS = (1e-5, 1e-6, 1e-8, 1e-3)
@@ -50,6 +52,8 @@ def explain(
     given = sum(value.numel() for value in data.inputs.values())
     if comparison.wrong.numel() > _MOST_ELEMENTS or given > 16 * _MOST_ELEMENTS:
         return None
+    if subset := subset_hypothesis.explain(oracle, signature, case, data, comparison):
+        return subset
     if int(comparison.wrong.sum()) < _LEAST:
         return None
     if not bool(torch.isfinite(comparison.actual.double()).all()):
@@ -80,7 +84,7 @@ def explain(
         agrees = accepts_all(comparison.actual, other, loose)
         # Another number for a scalar is wrong everywhere.
         here = some and not agrees and partly is None and not changed.keys() <= scalars
-        if here and accepts_all(bad, other[wrong], loose):
+        if here and accepts_all(bad, other[wrong], loose) and _differs(other, comparison, loose):
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
@@ -101,6 +105,14 @@ def explain(
     floats = {name: value for name, value in inputs.items() if value.is_floating_point()}
     return _short_sum(
         comparison, outcome({name: value.abs() for name, value in floats.items()}), extent
+    )
+
+
+def _differs(other: torch.Tensor, comparison: Comparison, loose: Tolerance) -> bool:
+    """True if a hypothesis predicts other values than the expected ones for most wrong elements."""
+    wrong = comparison.wrong
+    return 2 * int(accepts(other[wrong], comparison.expected[wrong], loose).sum()) < int(
+        wrong.sum()
     )
 
 
@@ -171,20 +183,26 @@ def _hypotheses(
     for argument in signature.scalars:
         given = signature.scalar(argument, case.sizes)
         if isinstance(given, float):
-            for other in (0.0, *_USUAL_SCALARS):
+            for other in (0.0, 1.0, *_USUAL_SCALARS):
                 if other != given:
                     yield (
                         f"the result is that of `{argument.name}` = {other:g}",
                         {argument.name: other},
                     )
-            # Last: a small number's square is as good as 0.
+            # After 0: a small number's square is as good as 0.
             yield (
                 f"the result is that of `{argument.name}` = the square of itself",
                 {argument.name: given * given},
             )
+            for words, other in _other_scalars(given, case.sizes):
+                yield f"the result is that of `{argument.name}` {words}", {argument.name: other}
+    arrays = {array.name: array for array in signature.arrays}
     for name, value in inputs.items():
         if value.is_floating_point():
             yield from _other_values(name, value)
+        if arrays[name].role.written:
+            sentence = f"the result is that of `{name}` with zeros at the beginning"
+            yield sentence, {name: torch.zeros_like(value)}
     for name, value in inputs.items():
         if value.dim() == 2 and min(value.shape) > 1:
             shape = next(array.shape for array in signature.arrays if array.name == name) or ()
@@ -199,8 +217,28 @@ def _hypotheses(
             yield f"the formula is applied twice to `{name}`", {name: expected.to(value.dtype)}
     for name, value in inputs.items():
         for peer, values in inputs.items():
-            if name < peer and value.shape == values.shape:
+            if name == peer or value.shape != values.shape or value.dtype != values.dtype:
+                continue
+            if name < peer:
                 yield f"`{name}` and `{peer}` are exchanged", {name: values, peer: value}
+            sentence = f"the result is that of `{peer}` in the place of `{name}`"
+            yield sentence, {name: values}
+
+
+def _other_scalars(given: float, sizes: Mapping[str, int | float]) -> Iterator[tuple[str, float]]:
+    """Yield what may be done to a scalar that the formula has as it is."""
+    if abs(given) < _LEAST_SCALAR:
+        return
+    yield "with the opposite sign", -given
+    yield "times 2", 2 * given
+    yield "divided by 2", given / 2
+    yield "in the denominator: divided, not multiplied", 1 / given
+    for size, number in sizes.items():
+        if isinstance(number, int) and number > 1:
+            yield f"divided by the root of `{size}`", given / math.sqrt(number)
+            yield f"times the root of `{size}`", given * math.sqrt(number)
+            yield f"divided by `{size}`", given / number
+            yield f"times `{size}`", given * number
 
 
 def _other_values(name: str, value: torch.Tensor) -> Iterator[Hypothesis]:
@@ -304,6 +342,14 @@ def _other_elements(
                     f"the result is that of `{name}` with its first {tile} {word}s in the place of "
                     f"every {tile}",
                     {name: value.index_select(axis, index % tile)},
+                )
+            if axis == 0 and value.dim() == 2 and 8 <= tile < extent:
+                row, column = index[:, None], torch.arange(value.shape[1])
+                at = row % tile * value.shape[1] + column + row // tile * tile
+                yield (
+                    f"the result is that of `{name}` with each tile of {tile} rows read {tile} "
+                    f"elements after the one before, not {tile} rows",
+                    {name: value.flatten()[at.clamp_max(value.numel() - 1)]},
                 )
             if 8 <= tile < extent <= 64 * tile:
                 yield (

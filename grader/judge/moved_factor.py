@@ -34,13 +34,13 @@ def explain(comparison: Comparison, inputs: Mapping[str, torch.Tensor]) -> str |
         if not value.is_floating_point() or not (row or value.shape == expected.shape):
             continue
         own = value.double().view(-1, width).expand(right.shape)
-        usable = (right.abs() > 1e-6) & (own != 0)
+        usable = (right.abs() > 1e-6) & (own != 0) & torch.isfinite(own)
         if int((usable & wrong.view(-1, width)).sum()) < _LEAST:
             continue
         seen = torch.where(usable, actual / right * own, 0.0)
         for words, other in _places(own):
             near = (seen - other).abs() <= _CLOSE * other.abs()
-            if bool((near | ~usable).all()):
+            if bool((near & torch.isfinite(other) | ~usable).all()):
                 return (
                     f"where the result is formed, `{name}`[{words}] stands in the place of "
                     f"`{name}`[j]"

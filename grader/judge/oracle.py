@@ -176,6 +176,31 @@ class Oracle:
             )
         return sentence
 
+    @property
+    def knows_mistakes(self) -> bool:
+        """True if the oracle has `mistakes`."""
+        return self._has("mistakes")
+
+    def mistakes(
+        self, case: Case, inputs: Mapping[str, torch.Tensor]
+    ) -> dict[str, dict[str, torch.Tensor]]:
+        """Return what the outputs would be with each mistake that the oracle knows, by sentence.
+
+        Raises GraderError if the oracle fails or breaks its contract.
+        """
+        if not self.knows_mistakes:
+            return {}
+        known = self._call("mistakes", case, self.arguments(case, inputs))
+        if not isinstance(known, Mapping):
+            self._broken(f"mistakes{self._suffix}() returned {type(known).__name__}, not a dict")
+        return {
+            one_line(str(sentence)): {
+                argument.name: self._expected(argument, results, case)
+                for argument in self._assignment.signature.outputs
+            }
+            for sentence, results in known.items()
+        }
+
     def baseline(
         self, case: Case, arguments: dict[str, Any], outputs: dict[str, torch.Tensor]
     ) -> None:

@@ -48,6 +48,64 @@ def explain(
     return None
 
 
+def explain_shares(
+    factors: torch.Tensor, expected: torch.Tensor, inputs: Mapping[str, torch.Tensor]
+) -> str | None:
+    """Return the mistake in the sum that gives these factors, if each row's elements sum to 1.
+
+    So the elements of a softmax do. `expected` is (rows, columns).
+    """
+    shares = expected.double()
+    if not _sum_to_1(shares) or float((factors - 1).abs().max()) < _LEAST:
+        return None
+    for sentence, predicted in _sums_of_shares(shares, inputs):
+        if bool(((factors - predicted).abs() <= _CLOSE * factors.abs()).all()):
+            return sentence
+    return None
+
+
+def _sums_of_shares(
+    shares: torch.Tensor, inputs: Mapping[str, torch.Tensor]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield mistakes in the sum of a row, with their factors."""
+    ones = torch.ones(shares.shape[0], dtype=torch.float64)
+    for number in sorted({*range(2, _MOST_TIMES + 1), *_TILES}):
+        yield f"each term is in the sum {number} times", ones / number
+    yield from _partial(shares, lambda kept: 1 / kept)
+    for value in inputs.values():
+        if value.numel() != shares.numel() or not value.is_floating_point():
+            continue
+        # The share of an element that is 0, beside the largest of its row.
+        x, largest = value.double().view(shares.shape), shares.max(dim=1)
+        of_zero = largest.values * (-x.gather(1, largest.indices[:, None])[:, 0]).exp()
+        for tile in _TILES:
+            yield (
+                "the sum counts elements past the end of the row as zeros, exp(0) each, up to a "
+                f"multiple of {tile}",
+                1 / (1 + -shares.shape[1] % tile * of_zero),
+            )
+
+
+def _sum_to_1(rows: torch.Tensor) -> bool:
+    return bool((rows >= 0).all()) and bool(((rows.sum(dim=1) - 1).abs() < 1e-3).all())
+
+
+def explain_own_shares(factors: torch.Tensor, expected: torch.Tensor) -> str | None:
+    """Return the same for rows whose elements sum to 1, and a factor for each element.
+
+    `factors` and `expected` are (rows, columns); NaN where the expected value is too small.
+    """
+    shares, known = expected.double(), ~torch.isnan(factors)
+    if not _sum_to_1(shares) or int(((factors - 1).abs() > _LEAST)[known].sum()) < 8:
+        return None
+    for sentence, group in _groups(torch.arange(factors.shape[1])):
+        parts = torch.zeros(factors.shape[0], int(group.max()) + 1, dtype=torch.float64)
+        own = 1 / parts.index_add(1, group, shares)[:, group]
+        if bool((((factors - own).abs() <= _CLOSE * factors.abs()) | ~known).all()):
+            return sentence.replace("the root of ", "")
+    return None
+
+
 def explain_within(
     factors: torch.Tensor, inputs: Mapping[str, torch.Tensor], sizes: Mapping[str, int | float]
 ) -> str | None:
@@ -87,10 +145,11 @@ def _groups(columns: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
                 f"each warp of a block of {block} threads uses its own sum, not that of the block",
                 columns % block // 32,
             )
-        if block < columns.numel():
+    for tile in _TILES:
+        if tile < columns.numel():
             yield (
-                f"each {block} elements of the row are divided by the root of their own sum",
-                columns // block,
+                f"each {tile} elements of the row are divided by the root of their own sum",
+                columns // tile,
             )
     yield "each thread uses its own sum, not that of all threads of the block", columns
 

@@ -274,3 +274,47 @@ def test_the_finding_of_a_missing_syncwarp_names_it() -> None:
     message = "threads of one warp access one location without __syncwarp between"
     found = HostFinding(kind="race", severity="error", message=message)
     assert "`__syncwarp()`" in emulation_findings._hint(found, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "phrase"),
+    [
+        ("if (row >= rows && col >= cols) return;", "only a thread past both edges returns"),
+        ("if (row < rows || col < cols) {", "line 3 lets a thread through"),
+        ("if (row >= rows || col >= cols) return;", ""),
+        ("if (row < rows && col < cols) {", ""),
+        ("if (row < 0 || col < 0) {", ""),
+    ],
+)
+def test_tests_that_are_joined_with_the_wrong_operator(line: str, phrase: str) -> None:
+    text = f"__global__ void k()\n{{\n{line}\nx[row * cols + col] = 1;"
+    message = "the access is past the end of its buffer"
+    found = HostFinding(
+        kind="out_of_bounds", severity="error", message=message,
+        line=4, buffer="x", element_bytes=4, offset=36, buffer_bytes=16, access_bytes=4,
+    )  # fmt: skip
+    said = emulation_findings._hint(found, text)
+    assert phrase in said
+    assert phrase or "join" not in said
+
+
+def test_elements_that_several_threads_change() -> None:
+    found = HostFinding(
+        kind="race", severity="error", message="threads of one block access one location",
+        line=1, other_line=1, buffer="count", space="global", write=True,
+    )  # fmt: skip
+    for line in ("count[x[i]]++;", "count[x[i]] += 1;", "++count[x[i]];"):
+        assert "change the same element of `count`" in emulation_findings._hint(found, line)
+    assert "change the same" not in emulation_findings._hint(found, "y[i]++; z = count[i];")
+
+
+def test_a_sum_that_is_read_while_other_blocks_add_to_it() -> None:
+    message = "different blocks access one location, and nothing orders blocks"
+    found = HostFinding(
+        kind="race", severity="warning", message=message,
+        line=1, other_line=2, buffer="total", write=True, other_write=False,
+    )  # fmt: skip
+    text = "atomicAdd(total, sum);\ny[i] = x[i] / *total;"
+    said = emulation_findings._hint(found, text)
+    assert said.startswith("line 2 reads `total` while other blocks still add to it in line 1")
+    assert "still add" not in emulation_findings._hint(found, "*total = 1;\ny = *total;")

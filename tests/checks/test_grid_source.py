@@ -9,12 +9,19 @@ from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
 from grader.checks.common.grid_source import (
+    block_hint,
     grid_hint,
     refused_block_hint,
     refused_grid_hint,
+    shuffle_hint,
+    size_of_other_grids_hint,
     tree_hint,
 )
-from grader.checks.common.triton_grid_source import triton_grid_hint
+from grader.checks.common.triton_grid_source import (
+    block_of_other_size,
+    size_of_other_launches,
+    triton_grid_hint,
+)
 
 TRANSPOSE = read_assignment(REPOSITORY / "assignments" / "transpose").signature
 CPP = """\
@@ -191,6 +198,124 @@ def test_a_program_for_each_row() -> None:
     assert triton_grid_hint(TRITON.replace("KERNEL", right), TRANSPOSE, "scale") == ""
 
 
+STRIDED = """\
+constexpr int BLOCK = 128;
+__global__ void copy(const float* x, float* y, int n)
+{
+    for (int i = threadIdx.x; i < n; i += STEP) y[i] = x[i];
+}
+void run(const float* x, float* y, int rows, int cols) { copy<<<rows, THREADS>>>(x, y, cols); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "threads", "said"),
+    [
+        ("BLOCK", "BLOCK", ""),
+        ("BLOCK", "128", ""),
+        ("blockDim.x", "cols", ""),
+        ("BLOCK", "cols", "line 6 launches `copy` with `cols` threads in each block, but it is"),
+        ("BLOCK", "256", "with 256 threads in each block, but it is written for BLOCK = 128"),
+    ],
+)
+def test_a_block_of_another_size(step: str, threads: str, said: str) -> None:
+    found = block_hint(STRIDED.replace("STEP", step).replace("THREADS", threads), "copy")
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+def test_a_launch_with_its_numbers_exchanged() -> None:
+    text = STRIDED.replace("STEP", "BLOCK").replace("<<<rows, THREADS>>>", "<<<BLOCK, rows>>>")
+    assert block_hint(text, "copy").endswith("the number of blocks comes first, <<<rows, BLOCK>>>")
+
+
+def test_a_block_whose_threads_have_several_elements_each() -> None:
+    index = "for (int j = blockIdx.x * BLOCK + threadIdx.x; j < n; j += 32) y[j] = x[j];"
+    text = STRIDED.replace("for (int i = threadIdx.x; i < n; i += STEP) y[i] = x[i];", index)
+    assert block_hint(text.replace("THREADS", "32"), "copy") == ""
+    assert "written for BLOCK = 128" in block_hint(text.replace("THREADS", "256"), "copy")
+
+
+@pytest.mark.parametrize(("block", "said"), [("WIDE, HIGH", ""), ("WIDE, WIDE", "along y in each")])
+def test_a_block_of_two_axes(block: str, said: str) -> None:
+    text = f"""\
+constexpr int WIDE = 32, HIGH = 8;
+__global__ void fill(float* y, int rows, int cols)
+{{
+    int col = blockIdx.x * WIDE + threadIdx.x, row = blockIdx.y * HIGH + threadIdx.y;
+    if (row < rows && col < cols) y[row * cols + col] = 0;
+}}
+void run(float* y, int rows, int cols) {{ dim3 b({block}); fill<<<1, b>>>(y, rows, cols); }}
+"""
+    found = block_hint(text, "fill")
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("step", "test", "said"),
+    [
+        ("up", "threadIdx.x % 32 == 0", "__shfl_up_sync in line 2"),
+        ("down", "threadIdx.x % 32 == 0", ""),
+        ("up", "threadIdx.x % 32 == 31", ""),
+    ],
+)
+def test_a_sum_that_goes_up_the_lanes(step: str, test: str, said: str) -> None:
+    text = (
+        f"float f(float v) {{\n    v += __shfl_{step}_sync(~0u, v, 1);\n    if ({test}) g(v);\n}}"
+    )
+    assert shuffle_hint(text).startswith(said)
+
+
+def test_a_grid_of_triton_that_lacks_a_size_of_all_others() -> None:
+    kernels = "".join(f"@triton.jit\ndef {name}(x):\n    pass\n" for name in "abc")
+    text = f"{kernels}def transpose(input, output, rows, cols):\n" + "".join(
+        f"    {name}[GRID_{name}](input)\n" for name in "abc"
+    )
+    whole = text.replace("GRID_a", "(rows, cols)").replace("GRID_c", "(rows * cols,)")
+    said = size_of_other_launches(whole.replace("GRID_b", "(cols,)"), TRANSPOSE)
+    assert said.startswith("line 12 launches `b` with the grid `(cols,)`, without `rows`")
+    assert size_of_other_launches(whole.replace("GRID_b", "(rows, cols)"), TRANSPOSE) == ""
+
+
+def test_a_program_for_each_column_of_a_row_wise_kernel() -> None:
+    text = """\
+@triton.jit
+def turn(x, y, cols, WIDE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * cols
+    tl.store(y + row, 1.0)
+def transpose(input, output, rows, cols):
+    turn[(GRID,)](input, output, cols, WIDE=32)
+"""
+    said = triton_grid_hint(text.replace("GRID", "cols"), TRANSPOSE, "turn", sizes_only=True)
+    assert said.startswith("line 6 launches `cols` programs, but program_id * `cols` is the begin")
+    assert triton_grid_hint(text.replace("GRID", "rows"), TRANSPOSE, "turn", sizes_only=True) == ""
+
+
+def test_a_grid_that_lacks_a_size_of_all_others() -> None:
+    text = "void transpose(int rows, int cols) { a<<<rows * cols, 8>>>(); b<<<cols, 8>>>(); LAST }"
+    said = size_of_other_grids_hint(text.replace("LAST", "c<<<rows * cols, 8>>>();"), TRANSPOSE)
+    assert said.startswith("line 1 launches `b` with a grid of `cols`, without `rows`")
+    assert size_of_other_grids_hint(text.replace("LAST", ""), TRANSPOSE) == ""
+    assert size_of_other_grids_hint(text.replace("LAST", "c<<<cols, 8>>>();"), TRANSPOSE) == ""
+
+
+def test_a_block_of_triton_made_of_another_size() -> None:
+    text = """\
+@triton.jit
+def turn(x, y, rows, cols, WIDE: tl.constexpr):
+    col = tl.arange(0, WIDE)
+    mask = col < cols
+def transpose(input, output, rows, cols):
+    WIDE = triton.next_power_of_2(rows)
+    turn[(rows,)](input, output, rows, cols, WIDE=WIDE)
+"""
+    said = block_of_other_size(text, TRANSPOSE)
+    assert said.startswith("`WIDE` is `triton.next_power_of_2(rows)`, made of `rows`, but `turn`")
+    assert block_of_other_size(text.replace("_2(rows)", "_2(cols)"), TRANSPOSE) == ""
+    assert block_of_other_size(text.replace("_2(rows)", "_2(9)"), TRANSPOSE) == ""
+
+
 def test_a_launch_that_was_refused() -> None:
     rest = CPP.replace("LAUNCH", f"turn<<<rows % 16, {CALL}")
     assert "`rows % 16` in line 12 is the rest of a division" in refused_grid_hint(rest, 12)
@@ -221,4 +346,5 @@ def test_a_hostile_source_is_read_in_time(hostile: str) -> None:
     began = time.monotonic()
     grid_hint(text, TRANSPOSE, "turn")
     refused_block_hint(text, 12)
+    block_hint(text, "turn")
     assert time.monotonic() - began < 2

@@ -200,3 +200,78 @@ def test_an_address_of_triton(line: str, kind: Any, words: str) -> None:
     )  # fmt: skip
     found = index_hint(finding, PYTHON.replace("LINE", line), Language.TRITON)
     assert words in found if words else found == ""
+
+
+STEPS = """\
+@triton.jit
+def k(c, n, TILE: tl.constexpr):
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * TILE
+    for at in range(first, n, STEP):
+        tl.store(c + head + at + tl.arange(0, TILE), 1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "words"),
+    [
+        (
+            STEPS.replace("STEP", "TILE"),
+            (1, 0, 0),
+            "in steps of `TILE` (line 5), over the elements",
+        ),
+        (STEPS.replace("STEP", "tl.num_programs(0) * TILE"), (1, 0, 0), ""),
+        (STEPS.replace("STEP", "n"), (0, 1, 0), ""),
+        (STEPS.replace("n, STEP", "first + 4 * TILE, TILE"), (1, 0, 0), ""),
+        (
+            STEPS.replace("STEP", "tl.num_programs(0) * TILE"),
+            (0, 1, 0),
+            "`head` in line 3 is the program's number along axis 1 as it is",
+        ),
+        (
+            STEPS.replace("STEP", "tl.num_programs(0) * TILE").replace("head + at", "at"),
+            (0, 1, 0),
+            "does not depend on tl.program_id(1), in which these programs differ",
+        ),
+        (
+            STEPS.replace("STEP", "tl.num_programs(0) * TILE").replace(
+                "head + at", "head * n + at"
+            ),
+            (0, 1, 0),
+            "",
+        ),
+    ],
+)
+def test_two_programs_of_triton(text: str, other: tuple[int, int, int], words: str) -> None:
+    finding = Finding(
+        kind="race", severity="error", message="", hint="", file="k.py", line=6, kernel="k",
+        access="write", tool="t", block=(0, 0, 0), other_block=other,
+    )  # fmt: skip
+    found = index_hint(finding, text, Language.TRITON)
+    if words:
+        assert words in found
+    else:
+        assert "as it is" not in found and "depend on" not in found
+
+
+def test_a_step_that_counts_programs() -> None:
+    finding = Finding(
+        kind="race", severity="error", message="", hint="", file="k.py", line=6, kernel="k",
+        access="write", tool="t", block=(0, 0, 0), other_block=(1, 0, 0),
+    )  # fmt: skip
+    text = STEPS.replace("STEP", "tl.num_programs(0)")
+    assert "counts programs: multiply it, too" in index_hint(finding, text, Language.TRITON)
+
+
+def test_a_mask_against_the_width_of_a_block() -> None:
+    finding = Finding(
+        kind="out_of_bounds", severity="error", message="", hint="", file="k.py", line=6,
+        kernel="k", access="write", tool="t",
+    )  # fmt: skip
+    line = "tl.store(c + row, 1.0, mask=row < TILE)"
+    found = index_hint(finding, PYTHON.replace("LINE", line), Language.TRITON)
+    assert found.startswith("the mask of line 6 compares `row` with `TILE`, the width of a block")
+    line = "tl.store(c + col, 1.0, mask=col < TILE)"  # of no program
+    assert "width of a block" not in index_hint(
+        finding, PYTHON.replace("LINE", line), Language.TRITON
+    )

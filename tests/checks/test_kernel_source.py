@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from grader.checks.common.kernel_source import rebound_name, source_hint
+from grader.checks.common.kernel_source import (
+    never_cleared,
+    rebound_name,
+    scratch_hint,
+    short_tensor,
+    source_hint,
+    stores_nothing,
+    whole_quotient,
+)
 
 KERNEL = """\
 def kernel(x):
@@ -38,3 +46,81 @@ def test_the_line_that_binds_an_argument_anew() -> None:
     assert rebound_name(text, "f", "out") == 2
     assert rebound_name(text, "g", "out") is None
     assert rebound_name(text, "h", "out") is None
+
+
+def test_two_tiles_that_are_multiplied_element_by_element() -> None:
+    load = "tl.load(p + rows[:, None] * n + cols[None, :])"
+    text = f"def kernel(p):\n    left = {load}\n    right = {load}\n    total += left * right\n"
+    assert "is tl.dot(left, right)" in source_hint(SHAPES, text, 4)
+    assert source_hint(SHAPES, text.replace("[None, :]", ""), 4) == ""
+    assert source_hint(SHAPES, text.replace("left * right", "left + right"), 4) == ""
+
+
+def test_a_kernel_that_stores_nothing() -> None:
+    text = "@triton.jit\ndef kernel(x, y):\n    a = tl.load(x)\n    LAST\n"
+    found = stores_nothing(text.replace("LAST", "y = a + 1"), "kernel")
+    assert "has no tl.store" in found
+    assert found.endswith("line 4 only gives the name `y` to a value")
+    assert stores_nothing(text.replace("LAST", "tl.store(y, a)"), "kernel") == ""
+    assert stores_nothing(text.replace("LAST", "tl.atomic_add(y, a)"), "kernel") == ""
+    assert stores_nothing(text.replace("LAST", "finish(y, a)"), "kernel") == ""
+    assert stores_nothing(text, "another") == ""
+
+
+SUM = """\
+@triton.jit
+def kernel(x, total):
+    tl.atomic_add(total, tl.sum(tl.load(x)))
+
+def reduction(x, sum, n):
+    FIRST
+    kernel[(1,)](x, sum)
+"""
+
+
+def test_an_output_that_is_added_to_and_never_cleared() -> None:
+    said = never_cleared(SUM.replace("FIRST", "pass"), "reduction", "sum")
+    assert said.startswith("`kernel` adds to `sum` in line 3")
+    assert "sum.zero_()" in said
+    for first in ("sum.zero_()", "sum.fill_(0)", "torch.zeros(1, out=sum)"):
+        assert never_cleared(SUM.replace("FIRST", first), "reduction", "sum") == ""
+    assert never_cleared(SUM.replace("atomic_add", "store"), "reduction", "sum") == ""
+
+
+def test_a_tensor_of_a_short_type() -> None:
+    made = "sums = torch.empty(n, dtype=torch.float16, device=x.device)"
+    assert "line 6 makes `sums` a tensor of `torch.float16`" in short_tensor(
+        SUM.replace("FIRST", made)
+    )
+    assert short_tensor(SUM.replace("FIRST", made.replace("float16", "float32"))) == ""
+
+
+def test_a_number_of_an_element_that_is_divided_with_a_fraction() -> None:
+    text = """\
+@triton.jit
+def kernel(x, cols, WIDE: tl.constexpr):
+    at = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
+    row = at / cols
+    mean = tl.sum(tl.load(x + at)) / cols
+"""
+    assert whole_quotient(text).startswith("`at / cols` in line 4 has a fraction")
+    assert whole_quotient(text.replace("at / cols", "at // cols")) == ""
+
+
+def test_a_variable_that_is_loaded_in_two_shapes() -> None:
+    message = "Loop-carried variable w has initial type <['1'], fp32> but is re-assigned to"
+    text = """\
+def kernel(weight, row, col, n):
+    w = tl.load(weight + row)
+    for first in range(0, n, 4):
+        w = tl.load(weight + first + col)
+"""
+    assert "loaded in line 2 in another shape than in line 4" in source_hint(message, text, 3)
+    assert source_hint(message, text.replace("w = tl.load(weight + row)", "w = 0.0"), 3) == ""
+
+
+def test_the_room_that_a_scratch_tensor_has() -> None:
+    made = "parts = torch.empty(1, device=x.device)"
+    assert scratch_hint(SUM.replace("FIRST", made)).startswith("line 6 makes room for `1` there")
+    assert scratch_hint(SUM.replace("FIRST", f"{made}; b = torch.zeros(2)")) == ""
+    assert scratch_hint(SUM) == ""

@@ -8,7 +8,7 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.checks.common.launch_source import launch_hint
+from grader.checks.common.launch_source import launch_hint, missing_axis_hint
 from grader.vocabulary import Language
 
 TRANSPOSE = read_assignment(REPOSITORY / "assignments" / "transpose").signature
@@ -141,3 +141,19 @@ def test_a_kernel_that_failed_and_got_no_size() -> None:
     assert launch_hint(sized, Language.CUDA, TRANSPOSE, "limited") == ""
     without = dataclasses.replace(TRANSPOSE, arguments=TRANSPOSE.arrays)
     assert launch_hint(text, Language.CUDA, without, "limited") == ""
+
+
+def test_a_number_of_bytes_for_a_length() -> None:
+    text = CPP.replace("LAUNCH", "limited<<<1, 256>>>(output, n * sizeof(float))")
+    said = launch_hint(text, Language.CUDA, TRANSPOSE, "limited")
+    assert said.startswith("line 13 passes `n * sizeof(float)`, a number of bytes, for the")
+    assert launch_hint(text.replace(" * sizeof(float)", ""), Language.CUDA, TRANSPOSE) == ""
+
+
+def test_another_launch_that_lacks_an_axis() -> None:
+    text = CPP.replace("LAUNCH", "turn<<<dim3((cols + 15) / 16), block>>>(input, output, n, n)")
+    assert "but `turn` uses blockIdx.y" in missing_axis_hint(text, Language.CUDA)
+    assert (
+        missing_axis_hint(CPP.replace("LAUNCH", "one<<<1, 1>>>(input, output, 0)"), Language.CUDA)
+        == ""
+    )

@@ -44,6 +44,26 @@ def test_a_missed_barrier_explains_a_wrong_answer_without_a_cause() -> None:
     assert lead(build(), named, warning) == named.message
 
 
+def test_a_race_of_blocks_with_an_atomic_explains_a_wrong_answer_without_a_cause() -> None:
+    message = "different blocks access one location, and nothing orders blocks"
+    race = finding("race", 9, severity="warning", message=message, access="read")
+    found = dataclasses.replace(
+        memory(), verdict=Verdict.WRONG_ANSWER, evidence=sample_reports.memory_evidence(race)
+    )
+    assert lead(build(), wrong(), found) == race.message
+    named = wrong("the sum over `k` lacks its last term")
+    assert lead(build(), named, found) == named.message
+
+
+def test_an_index_outside_a_local_array_explains_a_crash() -> None:
+    message = "an array index is outside the array: `part`"
+    outside = finding("out_of_bounds", 9, severity="warning", message=message)
+    found = dataclasses.replace(memory(), evidence=sample_reports.memory_evidence(outside))
+    crash = visible(verdict=Verdict.RUNTIME_ERROR, score=0.0, message="calling silu crashed")
+    assert lead(build(), crash, found, verdict=Verdict.RUNTIME_ERROR) == message
+    assert lead(build(), crash, verdict=Verdict.RUNTIME_ERROR) == crash.message
+
+
 def test_a_missed_barrier_explains_no_access_outside() -> None:
     outside = finding("out_of_bounds", 7)
     assert lead(build(), wrong(), faulty(outside, MISSED)) == outside.message

@@ -77,3 +77,32 @@ def own(group: Values) -> Values:
 def test_a_factor_of_each_thread(factors: Callable[[], Values], words: str | None) -> None:
     found = row_scale.explain_within(factors(), {"x": X}, SIZES)
     assert found is None if words is None else str(found).startswith(words)
+
+
+SHARES = torch.softmax(3 * X, dim=1)
+
+
+@pytest.mark.parametrize(
+    ("total", "words"),
+    [
+        (SHARES[:, :256].sum(dim=1), "the sum has only the first 256"),
+        (torch.full((4,), 32.0).double(), "each term is in the sum 32 times"),
+        (
+            1 + (-LENGTH % 8192) * SHARES[:, 0] * (-3 * X[:, 0]).exp(),
+            "the sum counts elements past the end of the row as zeros",
+        ),
+        (torch.tensor([1.1, 1.3, 1.2, 1.7]).double(), None),
+        (torch.ones(4).double(), None),
+    ],
+)
+def test_the_sum_of_a_softmax(total: Values, words: str | None) -> None:
+    found = row_scale.explain_shares(1 / total, SHARES, {"x": 3 * X})
+    assert found is None if words is None else str(found).startswith(words)
+
+
+def test_each_thread_has_its_own_sum_of_a_softmax() -> None:
+    group = COLUMN % 32
+    own = torch.zeros(4, 32).double().index_add(1, group, SHARES)
+    found = row_scale.explain_own_shares(1 / own[:, group], SHARES)
+    assert str(found).startswith("each of 32 threads uses its own sum")
+    assert row_scale.explain_own_shares(1 / own[:, group], X) is None

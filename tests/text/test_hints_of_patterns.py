@@ -11,6 +11,19 @@ from grader.text.hints import hints, matching_hint
 # A sentence of each detector in `judge`, and words of its hint.
 SENTENCES = {
     "every element is max(x, 0), where x is `input`": "formula of the assignment",
+    "the result is that of a known mistake: `factor` is left out": "look for it",
+    "elements of `x` after the last whole group of 4 are not in the result": "one by one",
+    "the last 9 of 80 elements of `x` are not in the result": "one by one",
+    "only the last group of 256 elements of `x` is in the result": "atomicAdd",
+    "only the first 256 elements of `x` are in the result": "cover all",
+    "only the first of each 32 elements of `x` is in the result": "one thread",
+    "only the first 32 of each 256 elements of `x` are in the result": "first warp",
+    "only the first 128 of each 256 elements of `x` are in the result": "half",
+    "each element of `x` is in the result 256 times": "let one thread",
+    "each element of `x` is in the result 2 times": "added up again",
+    "the first 64 elements of `x` are in the result again in the place of every 64": "beginning",
+    "the sum counts elements past the end of the row as zeros, exp(0) each, up to a multiple of "
+    "64": "minus infinity",
     "`input` is added to every element of the result": "no such term",
     "every element is 0.25 too large": "a constant is added",
     "not finite exactly where `input` is 88 or more": "infinite",

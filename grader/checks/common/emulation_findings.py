@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from grader.build.artifact import Built
+from grader.checks.common.cpp_code import closing
 from grader.checks.common.findings import hint
 from grader.checks.common.source_lines import locator
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
@@ -101,6 +102,10 @@ _GUARD = re.compile(r"\bif\s*\(.*<|<.*\?")
 _RETURNS_BEHIND = re.compile(
     r"\bif\s*\([^;]{0,300}\w\s*>\s*\w[^;=]{0,300}\)\s*\{?\s*(?:return|continue|break)\b"
 )
+_CONDITION = re.compile(r"\bif\s{0,9}\(")
+_CHANGED = re.compile(
+    r"\b(\w+)\s*\[[^;=]{0,200}\]\s*(?:\+\+|--|[-+*|&^]=)|(?:\+\+|--)\s*(\w+)\s*\["
+)
 _WIDEST_SCALAR = 8  # bytes
 _LINES_BEFORE = 8  # in which a guard or loop head stands, usually
 
@@ -123,8 +128,21 @@ def _hint(found: HostFinding, text: str) -> str:
         )
         if call and "sizeof" not in call[0]:
             return _FOUND["an allocation without sizeof"].replace("BUFFER", found.buffer)
+    changed = _CHANGED.search(_line(text, found.line))
+    own_line = found.kind == "race" and found.line == found.other_line
+    if own_line and changed and found.buffer in changed.groups() and found.space == "global":
+        words = _FOUND["one element is changed"].replace("LINE", str(found.line))
+        return words.replace("BUFFER", str(found.buffer))
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
+    apart = found.kind == "race" and "different blocks" in found.message
+    if apart and found.write != found.other_write and found.line != found.other_line:
+        added, read = found.line, found.other_line
+        if not found.write:
+            added, read = read, added
+        if re.search(r"\batomic\w+\s*\(", _line(text, added)):
+            words = _FOUND["blocks are not waited for"].replace("BUFFER", str(found.buffer))
+            return words.replace("READ", str(read)).replace("ADD", str(added))
     both_write = found.kind == "race" and found.write and found.other_write
     in_block = found.kind == "race" and "threads of one block" in found.message
     if in_block and found.line and found.other_line:
@@ -161,6 +179,23 @@ def _line(text: str, line: int | None) -> str:
     return text.split("\n")[line - 1] if line and line <= text.count("\n") + 1 else ""
 
 
+def _joined_wrong(line: str) -> str:
+    """Return the hint for two tests that are joined with the wrong operator, "" if none are."""
+    for found in _CONDITION.finditer(line):
+        end = closing(line, found.end() - 1)
+        head = line[found.end() : end]
+        returns = re.match(r"\s{0,9}\{?\s{0,9}return\b", line[end + 1 :])
+        if returns and "||" not in head and _all_have(head.split("&&"), ">="):
+            return "returns past both"
+        if not returns and "&&" not in head and _all_have(head.split("||"), "<"):
+            return "past either"
+    return ""
+
+
+def _all_have(tests: Sequence[str], sign: str) -> bool:
+    return len(tests) > 1 and all(re.search(rf"\w\s?{sign}\s?[A-Za-z_]", one) for one in tests)
+
+
 def _beyond(found: HostFinding, text: str) -> str:
     """Return a hint for an access past the end: a guard, a loop's end, or a wrong index."""
     element, elements = found.element or 0, found.elements or 0
@@ -172,6 +207,10 @@ def _beyond(found: HostFinding, text: str) -> str:
     line = found.line or 0
     lines = dict(enumerate(text.splitlines()[:line], start=1))
     near = {at: words for at, words in lines.items() if at > line - _LINES_BEFORE}
+    first = max((at for at, words in lines.items() if "__global__" in words), default=1)
+    for at, words in lines.items():
+        if at > first and (key := _joined_wrong(words)):
+            return _FOUND[key].replace("LINE", str(at))
     inclusive = [at for at, words in near.items() if "<=" in words]
     if inclusive and element == elements:
         return _FOUND["one past the end"].replace("LINE", str(inclusive[-1]))

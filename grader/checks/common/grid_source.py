@@ -15,6 +15,10 @@ from grader.checks.common import cpp_code
 from grader.checks.common.host_memory import loop_around
 from grader.checks.common.size_product import constant
 
+_STEPS_BY = re.compile(
+    r"\b(\w+)\s{0,5}=\s{0,5}threadIdx\.x\s{0,5};[^;]{0,100};\s{0,5}\1\s{0,5}\+=\s{0,5}([A-Za-z_]\w*)\s{0,5}\)"
+)
+_BLOCKS_OF = r"\bblockIdx\.AXIS\)?\s{0,5}\*\s{0,5}([A-Za-z_]\w*)\s{0,5}\+\s{0,5}threadIdx\.AXIS"
 _MOST_SHOWN = 60  # characters of an expression
 _NOT_A_POWER = re.compile(r"^(?!.*(?:<<|pow|log)).*[a-z]")
 _ROUNDS = re.compile(r"[+?]|ceil|cdiv|div_up|divup|\d\.", re.I)
@@ -102,6 +106,83 @@ def refused_block_hint(text: str, line: int | None) -> str:
         f"line {line} asks for `{threads}` threads in each block, which grows with the size: take "
         "a fixed number, such as 256, and more blocks, or let each thread loop; the number of "
         "blocks comes first, <<<blocks, threads>>>"
+    )
+
+
+def block_hint(text: str, kernel: str) -> str:
+    """Return that a launch gives blocks of another size than its kernel steps by, or ""."""
+    host, name = cpp_code.host_code(text), cpp_code.plain_name(kernel)
+    body = cpp_code.kernels(text).get(name)
+    launched = [one for one in cpp_code.launches(text) if one.kernel == name]
+    if body is None or len(launched) != 1 or "blockDim" in body.body:
+        return ""
+    for at, axis in enumerate("xy"):
+        threads = axis_text(launched[0].block, at, host)
+        # A loop that begins at the thread's number, or an index of block and thread.
+        step = _STEPS_BY.search(body.body) if "threadIdx.y" not in body.body else None
+        index = re.search(_BLOCKS_OF.replace("AXIS", axis), body.body)
+        steps = step[2] if step else index[1] if index else ""
+        size = constant(steps, f"{host}\n{body.body}") if steps else None
+        given = constant(threads, host) if threads else None
+        if size is None or not threads or size == given or len(threads) > _MOST_SHOWN:
+            continue
+        if given is None and not cpp_code.NAME.fullmatch(threads):
+            continue
+        # Fewer threads than a block has elements may each do several, in a loop.
+        fewer = step is None and given is not None and given < size
+        if fewer and re.search(r"\b(?:for|while)\b", body.body):
+            continue
+        shown = f"`{threads}`" if threads != str(given) else threads
+        if launched[0].grid == steps:
+            return (
+                f"line {launched[0].line} launches `{name}` with {steps} blocks of {shown} "
+                f"threads: the number of blocks comes first, <<<{threads}, {steps}>>>"
+            )
+        along = f" along {axis}" if "threadIdx.y" in body.body else ""
+        return (
+            f"line {launched[0].line} launches `{name}` with {shown} threads{along} in each block, "
+            f"but it is written for {steps} = {size}: launch {steps} threads{along}, or step by "
+            f"blockDim.{axis}"
+        )
+    return ""
+
+
+def size_of_other_grids_hint(text: str, signature: Signature) -> str:
+    """Return which launch's grid lacks a size that those of all other launches have, or ""."""
+    host = cpp_code.host_code(text)
+    defined = cpp_code.definitions(host)
+    own = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    launched = cpp_code.launches(text)
+    sizes = []
+    for launch in launched:
+        sides = cpp_code.dim3_sides(launch.grid, host) or [launch.grid]
+        names = {name for side in sides for name in cpp_code.NAME.findall(side)}
+        sizes.append(cpp_code.origins(names, defined) & own)
+    for at, launch in enumerate(launched):
+        others = [one for number, one in enumerate(sizes) if number != at]
+        missing = set.intersection(*map(set, others)) - sizes[at] if len(others) > 1 else set()
+        if len(missing) == 1 and len(launch.grid) <= _MOST_SHOWN:
+            (size,) = missing
+            return (
+                f"line {launch.line} launches `{launch.kernel}` with a grid of `{launch.grid}`, "
+                f"without `{size}`, which the grids of the other launches have: is it missing here?"
+            )
+    return ""
+
+
+def shuffle_hint(text: str) -> str:
+    """Return where a sum goes up the lanes and lane 0 is used, "" if nowhere."""
+    bare = cpp_code.without_comments(text)
+    up = re.search(r"\+=\s{0,9}__shfl_up_sync\b", bare)
+    first = re.search(
+        r"\bif\s{0,9}\([^;{}]{0,60}(?:%\s?(?:32|warpSize)\s?==\s?0|threadIdx\.x\s?==\s?0)", bare
+    )
+    if up is None or first is None:
+        return ""
+    line = bare.count("\n", 0, up.start()) + 1
+    return (
+        f"__shfl_up_sync in line {line} gives a lane the value of a lower one, so that the last "
+        "lane has the sum, but lane 0 is used: write __shfl_down_sync"
     )
 
 

@@ -14,6 +14,7 @@ from grader.checks.common.size_product import Product, product
 from grader.checks.common.stuck_loops import Loop, loops
 from grader.report.evidence import Finding
 from grader.text.hints import hints
+from grader.vocabulary import Language
 
 _MOST_SHOWN = 60  # characters of a condition
 _FREE = re.compile(r"\b(?:free|cudaFree|cudaFreeHost)\s*\(\s*(\w+)\s*\)|\bdelete\s*\[\]\s*(\w+)")
@@ -54,9 +55,100 @@ def room_hint(text: str, found: Finding) -> str:
     ):
         return ""
     for number, size in allocations(text, found.buffer or "?")[:1]:
+        if words := _other_length(text, found, number, size):
+            return words
         words = hints("found")["room for an index"].replace("BUFFER", str(found.buffer))
         words = words.replace("BYTES", size).replace("NUMBER", str(number))
         return words.replace("LINE", str(found.line))
+    return ""
+
+
+def copied_too_early_hint(text: str) -> str:
+    """Return which copy to the host comes before the only launch that fills its source, or ""."""
+    host = cpp_code.host_code(text)
+    kernels = cpp_code.kernels(text)
+    filled: dict[str, list[tuple[int, str]]] = {}
+    for launch in cpp_code.launches(text):
+        kernel = kernels.get(launch.kernel)
+        pairs = zip(launch.arguments, kernel.parameters, strict=False) if kernel else ()
+        for given, parameter in pairs:
+            if kernel is not None and given and kernel.writes(parameter):
+                filled.setdefault(given, []).append((launch.line, launch.kernel))
+    copies = re.finditer(r"\bcudaMemcpy(?:Async)?\(", host)
+    for match in itertools.islice(copies, cpp_code.MOST_CALLS):
+        given_ = cpp_code.arguments_at(host, match.end() - 1)
+        line = host.count("\n", 0, match.start()) + 1
+        source = given_[1] if len(given_) > 3 and "DeviceToHost" in given_[3] else ""
+        fills = filled.get(source, [])
+        if fills and min(fills)[0] > line and loop_around(text, line) is None:
+            at, kernel_name = min(fills)
+            return (
+                f"line {line} copies `{source}` to the host before line {at} launches "
+                f"`{kernel_name}`, which computes it: launch first"
+            )
+    return ""
+
+
+def reserved_hint(text: str) -> str:
+    """Return which vector only has room and no elements, "" if none is indexed so."""
+    host = cpp_code.host_code(text)
+    for made in itertools.islice(re.finditer(r"\b(\w+)\.reserve\(([^;()]{1,60})\)", host), 8):
+        name, length = made.groups()
+        grows = re.search(rf"\b{name}\.(?:push_back|emplace_back|resize|assign|insert)\b", host)
+        if grows is None and re.search(rf"\b{name}\s?\[", host):
+            line = host.count("\n", 0, made.start()) + 1
+            return (
+                f"`{name}` has no elements: reserve() in line {line} only makes room, and size() "
+                f"stays 0; write {name}.resize({length})"
+            )
+    return ""
+
+
+def copied_in_part_hint(text: str, output: str, signature: Signature) -> str:
+    """Return which copy into an output has fewer bytes than it, "" if none has."""
+    bare = cpp_code.host_code(text)
+    array = next((one for one in signature.arrays if one.name == output), None)
+    call = re.search(rf"\bcudaMemcpy\w*\s{{0,9}}\(\s{{0,9}}{re.escape(output)}\s{{0,9}},", bare)
+    given = cpp_code.arguments_at(bare, bare.index("(", call.start())) if call else []
+    if call is None or array is None or len(given) < 3 or "sizeof" in given[2]:
+        return ""
+    extents = " * ".join(extent.text for extent in array.shape or ())
+    if product(extents) != product(given[2], bare):
+        return ""
+    line = bare.count("\n", 0, call.start()) + 1
+    size_of = signature.element_type(array, Language.CUDA).c_name
+    return (
+        f"line {line} copies `{given[2]}` bytes into `{output}`, which has `{extents} * "
+        f"sizeof({size_of})`: a copy counts bytes"
+    )
+
+
+def _other_length(text: str, found: Finding, number: int, size: str) -> str:
+    """Recognise a launch that passes an array with another length than it was allocated with."""
+    made = re.fullmatch(r"(?:(\w+) \* )?sizeof ?\(\w+\)(?: \* (\w+))?", size)
+    length = made[1] or made[2] if made else None
+    kernel = cpp_code.kernels(text).get(cpp_code.plain_name(found.kernel or ""))
+    if not length or length.isdigit() or kernel is None:
+        return ""
+    limits = set(re.findall(r"(?:<|>=)\s{0,9}(\w+)", kernel.body))
+    for launch in cpp_code.launches(text):
+        if launch.kernel != kernel.name or found.buffer not in launch.arguments:
+            continue
+        place = launch.arguments.index(found.buffer)
+        name = kernel.parameters[place] if place < len(kernel.parameters) else ""
+        line = text.split("\n")[(found.line or 1) - 1]
+        if not name or not re.search(rf"\b{re.escape(name)}\s?\[", line):
+            continue
+        passed = [
+            given
+            for given, parameter in zip(launch.given, kernel.parameters, strict=False)
+            if parameter in limits and re.fullmatch(r"[A-Za-z_]\w*", given)
+        ]
+        if len(passed) == 1 and passed[0] != length:
+            return (
+                f"line {launch.line} passes `{found.buffer}`, which has `{length}` elements (line "
+                f"{number}), with the length `{passed[0]}`: one of the two is wrong"
+            )
     return ""
 
 
@@ -65,11 +157,36 @@ def loop_hint(text: str, found: Finding, signature: Signature) -> str:
     loop = None if found.line is None else loop_around(text, found.line)
     if loop is None or len(loop.condition) > _MOST_SHOWN:
         return ""
+    counted = re.fullmatch(r"\s*(\w+)\s*>=\s*0\s*", loop.condition)
+    unsigned = rf"\b(?:size_t|unsigned(?:\s+(?:int|long))*)\s+{counted[1]}\b" if counted else "(?!)"
+    if counted and re.search(unsigned, loop.start + text):
+        return (
+            f"`{counted[1]}` is unsigned: `{counted[0].strip()}` always holds, and what is below 0 "
+            "is a very large number; declare it `int`"
+        )
     array = next((one for one in signature.arrays if one.name == found.buffer), None)
     long = f", and `{array.name}` has {elements(array)}" if array else ""
     return (
         f"line {found.line} runs in the loop `{' '.join(loop.condition.split())}`{long}: compare "
         "the end of the loop with the length of the axis that it runs along"
+    )
+
+
+def fixed_array_hint(text: str, found: Finding) -> str:
+    """Return how long an array of host code is that a loop leaves, "" if that is not seen."""
+    bare = cpp_code.without_comments(text)
+    name = (found.buffer or "?").strip("`")
+    made = re.search(rf"\b\w+\s+{re.escape(name)}\s*\[\s*(\w+)\s*\]\s*[;=]", bare)
+    if made is None or found.line is None:
+        return ""
+    loop = loop_around(text, found.line)
+    if loop is None or len(loop.condition) > _MOST_SHOWN:
+        return ""
+    line = bare.count("\n", 0, made.start()) + 1
+    return (
+        f"`{name}` has {made[1]} elements (line {line}), and line {found.line} runs in the loop "
+        f"`{' '.join(loop.condition.split())}`: end the loop at the array's length, or allocate as "
+        "many elements as it needs, with malloc or std::vector"
     )
 
 
@@ -164,6 +281,25 @@ def unused_output_hint(text: str, output: str) -> str:
     return f"`{output}` stands in no launch and in no copy: nothing can write to it"
 
 
+def appended_hint(text: str) -> str:
+    """Return which vector with a length gets more elements behind it, "" if none does."""
+    host = cpp_code.host_code(text)
+    for number, line in enumerate(host.split("\n"), start=1):
+        made = re.search(r"\bvector\s*<[^;>]{0,60}>\s*(\w+)\s*\(\s*(\w[^;,]{0,60}?)\s*[,)]", line)
+        if made is None:
+            continue
+        name, length = made.groups()
+        more = re.search(rf"\b{name}\.(?:push|emplace)_back\s*\(", host)
+        cleared = re.search(rf"\b{name}\.(?:clear|resize)\s*\(", host)
+        if more is not None and cleared is None:
+            at = host.count("\n", 0, more.start()) + 1
+            return (
+                f"`{name}` has `{length}` elements from line {number} on, all 0, and line {at} "
+                f"appends others behind them: store `{name}[i]`, or declare it without a length"
+            )
+    return ""
+
+
 def added_to_hint(text: str, output: str) -> str:
     """Return which launch adds to an output that nothing sets before, "" if none does."""
     host = cpp_code.host_code(text)
@@ -181,6 +317,25 @@ def added_to_hint(text: str, output: str) -> str:
                 f"before: set it to 0 first, with cudaMemset before line {launch.line}"
             )
     return ""
+
+
+def cleared_in_part_hint(text: str, output: str, signature: Signature) -> str:
+    """Return which cudaMemset of an output has another number of bytes than it, or ""."""
+    bare = cpp_code.host_code(text)
+    array = next(one for one in signature.arrays if one.name == output)
+    extents = " * ".join(extent.text for extent in array.shape or ())
+    size_of = signature.element_type(array, Language.CUDA).c_name
+    whole = product(f"{extents} * sizeof({size_of})")
+    call = re.search(rf"\bcudaMemset\w*\s{{0,9}}\(\s{{0,9}}{re.escape(output)}\s{{0,9}},", bare)
+    given = cpp_code.arguments_at(bare, bare.index("(", call.start())) if call else []
+    size = product(given[2], bare) if len(given) == 3 else None
+    if call is None or whole is None or size is None or size == whole:
+        return ""
+    line = bare.count("\n", 0, call.start()) + 1
+    return (
+        f"line {line} sets `{given[2]}` bytes of `{output}`, which has `{extents} * "
+        f"sizeof({size_of})`: the rest still holds garbage, to which the kernel adds"
+    )
 
 
 def never_allocated_hint(text: str, kernel: str) -> str:

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
 from grader.checks.common.triton_index_source import triton_index_hint
 from grader.checks.common.unfilled_source import pitch_of_rows, unfilled_hint
@@ -69,7 +70,8 @@ def _cause(
             return _one_thread_axis([(found.line, line)], kernel, defined)
         case "out_of_bounds" if found.space == "global" and (found.element or 0) >= 0:
             return (
-                pitch_of_rows(found.buffer or "", kernel, text)
+                _read_index(found, line)
+                or pitch_of_rows(found.buffer or "", kernel, text)
                 or _one_thread_axis([(found.line, line)], kernel, defined)
                 or _offset_at_launch(found, kernel, text)
                 or _other_length(found.line, line, kernel)
@@ -83,6 +85,18 @@ def _cause(
             return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
         case "uninitialized" if found.space == "global" and found.buffer:
             return unfilled_hint(found.buffer, kernel, text)
+    return ""
+
+
+def _read_index(found: Finding, line: str) -> str:
+    """Recognise an index that is itself an element of another array."""
+    for match in re.finditer(r"\b(\w+)\[", line):
+        index = line[match.end() : cpp_code.closing(line, match.end() - 1)]
+        if "[" in index and len(index) <= _MOST_SHOWN and found.elements:
+            return (
+                f"the index `{_shown(index)}` of `{match[1]}` is read from memory: which numbers "
+                f"can it be? `{found.buffer}` has elements 0 to {found.elements - 1}"
+            )
     return ""
 
 
@@ -138,6 +152,27 @@ def _lacks_block(
         f"the index `{_shown(index)}` of `{name}` in line {found.line} does not depend on "
         "blockIdx, so every block writes the same elements: add the block's beginning to it"
     )
+
+
+def row_begin_hint(found: Finding, text: str, signature: Signature) -> str:
+    """Return that a block's row begins a block's size apart, where rows have columns; or ""."""
+    kernel = cpp_code.kernels(text).get(found.kernel or "")
+    array = next((one for one in signature.arrays if one.name == found.buffer), None)
+    launched = [one for one in cpp_code.launches(text) if kernel and one.kernel == kernel.name]
+    if kernel is None or array is None or len(array.shape or ()) != 2 or len(launched) != 1:
+        return ""
+    rows, columns = (extent.text for extent in array.shape or ())
+    if launched[0].grid != rows:
+        return ""
+    for number, line in enumerate(kernel.body.split("\n"), start=kernel.line):
+        begin = re.search(r"=\s*(\w+)\s*\+\s*blockIdx\.x\s*\*\s*([\w.]+)\s*;", line)
+        if begin is None or begin[1] != found.buffer or begin[2] == columns:
+            continue
+        return (
+            f"line {number} lets the row of a block begin `blockIdx.x * {begin[2]}` elements into "
+            f"`{begin[1]}`, but rows lie `{columns}` elements apart: blockIdx.x * {columns}"
+        )
+    return ""
 
 
 def whole_sum_hint(text: str) -> str:

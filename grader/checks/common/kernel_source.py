@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.checks.common.python_text import parsed
+from grader.checks.common.triton_index_source import values_of, words_of
 from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import hints
 
@@ -21,6 +22,7 @@ _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "re
 _SHAPES = re.compile(
     r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape"
 )
+_CARRIED = re.compile(r"[Ll]oop-carried variable `?(\w+)")
 _NO_ATTRIBUTE = re.compile(
     r"module 'triton\.language(?P<in>[\w.]*)' has no attribute '(?P<name>\w+)'"
 )
@@ -34,6 +36,11 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         if name in known:
             return hints("kernel_source")["elsewhere"].replace("NAME", f"tl.{name}")
         return did_you_mean(name, known).removeprefix("; ").replace("`", "`tl.", 1)
+    if carried := _CARRIED.search(message):
+        return _loaded_twice(text, line, carried[1])
+    if line is not None and _SHAPES.search(message) and (product := _product(text, line)):
+        words = hints("kernel_source")["product"].replace("LINE", str(line))
+        return words.replace("LEFT", product[0]).replace("RIGHT", product[1])
     if line is not None and _SHAPES.search(message):
         dropped = _reduction(text, line)
         if dropped is not None:
@@ -59,6 +66,93 @@ def rebound_name(text: str, entry: str, name: str) -> int | None:
     )
 
 
+def never_cleared(text: str, entry: str, output: str) -> str:
+    """Return which kernel adds to an output that host code does not set to 0, "" if none does."""
+    host = next((one for one in _functions(text) if one.name == entry), None)
+    words = ast.unparse(host) if host else ""
+    if re.search(
+        rf"\b{re.escape(output)}\.(?:zero_|fill_|copy_)\(|\bout={re.escape(output)}\b", words
+    ):
+        return ""
+    for function, body in jitted_bodies(text):
+        added = re.search(r"\btl\.atomic_add\(\s*(\w+)", body)
+        if added is not None and f"{function.name}[" in words:
+            line = function.body[0].lineno + body.count("\n", 0, added.start())
+            found = hints("kernel_source")["not_cleared"].replace("LINE", str(line))
+            return found.replace("OUTPUT", output).replace("KERNEL", function.name)
+    return ""
+
+
+def whole_quotient(text: str) -> str:
+    """Return which number of an element is divided with a fraction, "" if none is."""
+    for function, _ in jitted_bodies(text):
+        values = values_of(function)
+        sizes = {one.arg for one in function.args.args}
+        for node in ast.walk(function):
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+                continue
+            made = words_of(node.left, values)
+            whole = made & {"arange", "program_id"} and not made & {"load", "float32", "float16"}
+            if whole and isinstance(node.right, ast.Name) and node.right.id in sizes:
+                words = hints("kernel_source")["fraction"].replace("LINE", str(node.lineno))
+                return words.replace("QUOTIENT", ast.unparse(node))
+    return ""
+
+
+def scratch_hint(text: str) -> str:
+    """Return how much room the only tensor has that host code makes with a number, or ""."""
+    tree = parsed(text)
+    made = [
+        node
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Call)
+        and re.fullmatch(r"torch\.(?:empty|zeros|ones)", ast.unparse(node.func))
+        and node.args
+    ]
+    if len(made) != 1:
+        return ""
+    words = hints("kernel_source")["scratch"].replace("LINE", str(made[0].lineno))
+    return words.replace("LENGTH", ast.unparse(made[0].args[0]))
+
+
+def short_tensor(text: str) -> str:
+    """Return which tensor host code makes of a short type, "" if it makes none."""
+    tree = parsed(text)
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        made = re.match(r"torch\.(?:empty|zeros|ones|full)\(", ast.unparse(node.value))
+        kinds = [ast.unparse(one.value) for one in node.value.keywords if one.arg == "dtype"]
+        short = made and kinds and kinds[0] in ("torch.float16", "torch.half", "torch.bfloat16")
+        if short and isinstance(node.targets[0], ast.Name):
+            words = hints("kernel_source")["short_tensor"].replace("LINE", str(node.lineno))
+            return words.replace("NAME", node.targets[0].id).replace("TYPE", kinds[0])
+    return ""
+
+
+def stores_nothing(text: str, kernel: str) -> str:
+    """Return that a kernel has no tl.store and no atomic operation, "" if it has one or calls."""
+    for function, body in jitted_bodies(text):
+        calls = {ast.unparse(one.func) for one in ast.walk(function) if isinstance(one, ast.Call)}
+        own = {one for one in calls if not one.startswith("tl.") and one not in ("range", "float")}
+        if function.name != kernel or own or re.search(r"\.(?:store|atomic_\w+)\b", body):
+            continue
+        pointers = {argument.arg for argument in function.args.args}
+        set_ = [
+            (node.lineno, target.id)
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and target.id in pointers
+        ]
+        words = hints("kernel_source")["no_store"].replace("KERNEL", kernel)
+        if len(set_) == 1:
+            (line, name), named = set_[0], hints("kernel_source")["named"]
+            words += "; " + named.replace("LINE", str(line)).replace("NAME", name)
+        return words
+    return ""
+
+
 def jitted_bodies(text: str) -> Iterator[tuple[ast.FunctionDef, str]]:
     """Yield the @triton.jit functions of a file, and the lines of their bodies."""
     lines = text.split("\n")
@@ -72,6 +166,54 @@ def _functions(text: str) -> list[ast.FunctionDef]:
     if tree is None:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _loaded_twice(text: str, line: int | None, name: str) -> str:
+    """Return the two lines that load one variable, before a loop and in it; "" if there are not."""
+    for function in _functions(text):
+        loads = [
+            node.lineno
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
+            and ast.unparse(node.value).startswith("tl.load(")
+        ]
+        loops = [
+            (node.lineno, node.end_lineno or 0)
+            for node in ast.walk(function)
+            if isinstance(node, (ast.For, ast.While)) and line is not None and node.lineno <= line
+        ]
+        inside = [at for at in loads if any(first < at <= last for first, last in loops)]
+        before = [at for at in loads if at not in inside]
+        if len(inside) == 1 and before:
+            words = hints("kernel_source")["loaded_twice"].replace("NAME", name)
+            return words.replace("FIRST", str(max(before))).replace("LINE", str(inside[0]))
+    return ""
+
+
+def _product(text: str, line: int) -> tuple[str, str] | None:
+    """Return the two blocks that a line multiplies, if each is loaded as a tile of its own."""
+    function = next(
+        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
+    )
+    if function is None:
+        return None
+    tiles = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        and (value := ast.unparse(node.value)).startswith("tl.load(")
+        and "[:, None]" in value
+        and "[None, :]" in value
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and node.lineno == line:
+            sides = [one.id for one in (node.left, node.right) if isinstance(one, ast.Name)]
+            if len(sides) == 2 and tiles >= set(sides):
+                return sides[0], sides[1]
+    return None
 
 
 def _reduction(text: str, line: int) -> tuple[int, str, str] | None:

@@ -62,6 +62,12 @@ def launch_hint(
     )
 
 
+def missing_axis_hint(text: str, language: Language) -> str:
+    """Return which launch lacks an axis that its kernel reads, "" if none does."""
+    calls = _calls(text, language, None)
+    return next((words for call in calls if (words := _missing_axis(call, language))), "")
+
+
 def wrong_size_hint(text: str, language: Language, signature: Signature) -> str:
     """Return which launch passes one size in the place of another, "" if none does.
 
@@ -73,7 +79,14 @@ def wrong_size_hint(text: str, language: Language, signature: Signature) -> str:
 def _wrong_arguments(calls: Sequence[_Call], signature: Signature, *, alone: bool = False) -> str:
     return next(
         (words for call in calls if (words := _exchanged(call, signature, alone=alone))), ""
-    ) or next((words for call in calls if (words := _other_number(call, signature))), "")
+    ) or next(
+        (
+            words
+            for call in calls
+            if (words := _other_number(call, signature) or _bytes_for_a_length(call))
+        ),
+        "",
+    )
 
 
 def grid_text(text: str, language: Language, kernel: str) -> str:
@@ -134,13 +147,31 @@ def _exchanged(call: _Call, signature: Signature, *, alone: bool) -> str:
         if given in roles and roles[given] is not Role.IN and wanted not in call.written
     ]
     if not wrong or not outputs:
-        return ""
+        return _named_after_another(call, pairs, roles)
     (given, wanted), (output, read) = wrong[0], outputs[0]
     return (
         f"line {call.line} passes the input `{given}` for `{wanted}`, which the kernel writes, and "
         f"the output `{output}` for `{read}`, which it reads: are these arguments in each other's "
         "place?"
     )
+
+
+def _named_after_another(
+    call: _Call, pairs: Sequence[tuple[str, str]], roles: Mapping[str, Role]
+) -> str:
+    """Recognise an input for a parameter that has the name of another input, passed to none."""
+    given_names = {given for given, _ in pairs}
+    moved = [
+        (given, wanted)
+        for given, wanted in pairs
+        if given != wanted
+        and roles.get(given) is Role.IN
+        and roles.get(wanted) is Role.IN
+        and wanted not in given_names
+    ]
+    if len(moved) != 1:
+        return ""
+    return _passes(call.line, call.kernel, moved) + f": should it be `{moved[0][1]}`?"
 
 
 def _meant(parameters: Sequence[str], signature: Signature) -> Mapping[str, str]:
@@ -173,6 +204,18 @@ def _other_number(call: _Call, signature: Signature) -> str:
             return (
                 f"line {call.line} passes {shown} for the parameter `{wanted}` of `{call.kernel}`, "
                 f"and `{size}` itself to none: should it be `{size}`?"
+            )
+    return ""
+
+
+def _bytes_for_a_length(call: _Call) -> str:
+    """Recognise a number of bytes in the place of the length that an index is compared with."""
+    for given, wanted in zip(call.given, call.parameters, strict=False):
+        if "sizeof" in given and wanted in call.limits:
+            return (
+                f"line {call.line} passes `{given}`, a number of bytes, for the parameter "
+                f"`{wanted}` of `{call.kernel}`, which is compared with an index: pass the number "
+                "of elements"
             )
     return ""
 
@@ -249,7 +292,7 @@ def _cuda(text: str) -> Sequence[_Call]:
                     if (value := constant(one, host)) is not None and value > 1
                 },
                 configured=frozenset({launch.grid, launch.block}),
-                limits=frozenset(re.findall(r"<\s*(\w+)", kernel.body)),
+                limits=frozenset(re.findall(r"(?:<|>=)\s*(\w+)", kernel.body)),
                 sizes=frozenset(cpp_code.origins(names, defined)),
                 written=frozenset(filter(kernel.writes, kernel.parameters)),
                 axes=(_axes(launch.grid, bare), _axes(launch.block, bare)),

@@ -12,14 +12,20 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import copy_hint, host_argument_hint
 from grader.checks.common.emulation_findings import two_lines_hint
 from grader.checks.common.findings import INPUT_HINT, hint
+from grader.checks.common.grid_source import block_hint
 from grader.checks.common.host_memory import (
     allocation_hint,
+    copied_in_part_hint,
+    fixed_array_hint,
+    freed_hint,
     loop_hint,
     never_allocated_hint,
     room_hint,
 )
-from grader.checks.common.index_source import index_hint
-from grader.checks.common.launch_source import launch_hint
+from grader.checks.common.index_source import index_hint, row_begin_hint
+from grader.checks.common.kernel_source import scratch_hint
+from grader.checks.common.launch_source import launch_hint, missing_axis_hint
+from grader.checks.common.triton_grid_source import triton_grid_hint
 from grader.report.evidence import Finding
 from grader.text.hints import hints
 from grader.vocabulary import Language
@@ -89,6 +95,8 @@ def _of_host(found: Finding, built: Built, signature: Signature) -> str:
         words = allocation_hint(built.text, found.line) or loop_hint(built.text, found, signature)
     elif found.message.startswith("host code accesses memory outside an array"):
         words = loop_hint(built.text, found, signature)
+    elif found.message.startswith("an array index is outside the array"):
+        words = fixed_array_hint(built.text, found)
     return words or found.hint
 
 
@@ -104,6 +112,8 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         found = replace(found, hint=hints("found")["lanes past the end"])
     if _PROVEN_HINT.fullmatch(found.hint):
         return found.hint
+    if found.message.startswith("freed memory"):
+        return freed_hint(text) or found.hint
     if found.message.startswith("a null pointer is dereferenced"):
         return never_allocated_hint(text, kernel) or found.hint
     if found.message.startswith("host memory is accessed in a kernel"):
@@ -113,13 +123,27 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         # racecheck names the earlier access first.
         lines, accesses = (found.other_line, found.line), (found.other_access, found.access)
         return two_lines_hint(text, lines, accesses)
+    in_block = found.kind in ("race", "uninitialized", "out_of_bounds")
+    if in_block and built.language.base is Language.CUDA and (words := block_hint(text, kernel)):
+        return words
     arrays = {array.name for array in signature.arrays}
     outputs = {array.name for array in signature.arrays if not array.role.read}
     words = ""
     if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
         words = room_hint(text, found)
+    if found.kind == "out_of_bounds" and built.language.base is Language.CUDA:
+        words = words or row_begin_hint(found, text, signature)
+    if found.kind == "out_of_bounds" and built.language.base is Language.TRITON and not words:
+        words = triton_grid_hint(text, signature, kernel, sizes_only=True)
+    own = found.buffer and found.buffer not in arrays
+    if found.kind == "out_of_bounds" and built.language.base is Language.TRITON and own:
+        words = words or scratch_hint(text)
     words = words or index_hint(found, text, built.language.base)
+    if found.kind == "uninitialized" and found.space == "global" and not words:
+        words = missing_axis_hint(text, built.language.base)  # of the kernel that should fill it
     is_read = found.kind == "uninitialized" and found.access != "write"
+    if is_read and found.buffer in outputs and not words:
+        words = copied_in_part_hint(text, str(found.buffer), signature)
     if is_read and found.buffer in outputs and not words:
         words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
         words = words.replace("KERNEL", kernel)

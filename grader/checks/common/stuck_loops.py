@@ -30,6 +30,7 @@ _MOST_LOOPS = 100  # of a file
 
 _LOOP = re.compile(r"\b(for|while)\s*\(")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
+_INTRINSIC = re.compile(r"\b__\w+\s*\([^()]*\)")
 _LEAVES = re.compile(r"\b(?:break|return|goto|throw|asm|exit|__trap)\b")
 # Values that a launch gives each thread, and of which one thread or block has 0.
 _NUMBER_OF_THREAD = re.compile(r"(?:blockIdx|threadIdx)\.[xyz]")
@@ -102,6 +103,8 @@ def _why(loop: Loop, language: Language, text: str) -> str | None:
         return over
     if same := _same_again(loop, name, shown):
         return same
+    if rounded := _rounds_up_to_1(loop, name, shown):
+        return rounded
     if language is Language.TRITON:
         return None
     return _zero_step(loop, name, shown, text) or _only_inside(loop, name, shown)
@@ -122,6 +125,7 @@ def _waits(loop: Loop, text: str) -> str | None:
 
 def _changes(text: str, name: str) -> bool:
     """True if the text may change the variable: an assignment, an address, an argument."""
+    text = _INTRINSIC.sub("", text)  # these take their arguments by value
     word = rf"(?<![\w.]){re.escape(name)}\b"
     return (
         re.search(
@@ -153,6 +157,28 @@ def _same_again(loop: Loop, name: str, shown: str) -> str | None:
     return f"each round of the loop `{shown}` sets `{name}` to `{value}` again"
 
 
+def _rounds_up_to_1(loop: Loop, name: str, shown: str) -> str | None:
+    """Recognise a number that each round divides and rounds up, which never falls below 1."""
+    word = re.escape(name)
+    to_0 = rf"\s*{word}\s*(?:>=\s*1|>\s*0|!=\s*0)\s*|\s*{word}\s*"
+    sets = re.findall(rf"(?<![\w.]){word}\s*=(?!=)\s*([^;\n]+)", f"{loop.step};{loop.body}")
+    if not re.fullmatch(to_0, loop.condition) or len(sets) != 1:
+        return None
+    value = sets[0].strip()
+    if re.fullmatch(r"\w+", value):
+        given = re.findall(rf"(?<![\w.]){value}\s*=(?!=)\s*([^;\n]+)", loop.body)
+        value = given[0].strip() if len(given) == 1 else value
+    up = re.fullmatch(
+        rf"\(\s*{word}\s*\+\s*(\w+)\s*-\s*1\s*\)\s*/\s*\1|[\w.]*cdiv\({word}, *\w+\)", value
+    )
+    if up is None or len(value) > _MOST_SHOWN:
+        return None
+    return (
+        f"the loop `{shown}` goes on at `{name}` = 1, which `{value}` leaves at 1: write "
+        f"`{name} > 1`"
+    )
+
+
 def _steps_over(loop: Loop, name: str, shown: str) -> str | None:
     """Recognise a loop that ends at one number only, which its steps can pass."""
     word = re.escape(name)
@@ -179,6 +205,14 @@ def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     sign, amount = changes[0][0], changes[0][1].strip().rstrip(")")
     value = first_value("\n".join(text.split("\n")[: loop.first]), amount)
     number = amount if _NUMBER_OF_THREAD.fullmatch(amount) else value
+    quotient = re.fullmatch(r"\(?\s*([A-Za-z_]\w*)\s*\)?\s*/\s*(?:[\w.]+|\([^()]*\))", number)
+    floating = rf"\b(?:float|double)\s+(?:\w+\s*=[^;]{{0,300}},\s*)?{re.escape(amount)}\b"
+    whole = not re.search(floating, text) and not re.search(r"\d\.|\.\d", number)
+    if sign in "+-" and quotient and whole:
+        return (
+            f"the loop `{shown}` adds `{amount}` to `{name}`, and `{number}` is 0 for a small "
+            f"`{quotient[1]}`"
+        )
     if sign in "+-" and _NUMBER_OF_THREAD.fullmatch(number):
         who = "the first block" if number.startswith("block") else "the first thread"
         of = "" if number == amount else f", {number},"

@@ -7,16 +7,16 @@ the text does not prove is not said.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
 from grader.checks.common.cpp_code import MOST_CHARACTERS
 from grader.checks.common.python_text import parsed
-from grader.checks.common.triton_index_source import values_of, words_of
+from grader.checks.common.triton_index_source import axes_of, values_of, words_of
 
 _MOST_SHOWN = 60  # characters of an expression
-_MOST_STEPS = 100  # from a variable to what its values are made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,14 @@ def triton_grid_hint(
     values = {**values_of(tree), **values_of(function)}
     axes = list(_axes(call, body, values))
     sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
-    words = _other_size(call.lineno, kernel, axes, values, sizes)
+    words = _other_size(call.lineno, kernel, axes, values, sizes) or next(
+        (
+            words
+            for one in axes
+            if (words := _columns_for_rows(call.lineno, one, values, signature))
+        ),
+        "",
+    )
     if words or sizes_only:
         return words
     return (
@@ -66,6 +73,95 @@ def triton_grid_hint(
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
     )
+
+
+def block_of_other_size(text: str, signature: Signature) -> str:
+    """Return which launch makes a block as wide as another size than its kernel runs to, or ""."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    if tree is None:
+        return ""
+    bodies = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    for host in bodies.values():
+        values = values_of(host)
+        for call in ast.walk(host):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Subscript):
+                continue
+            body = bodies.get(ast.unparse(call.func.value))
+            if body is None:
+                continue
+            passed = {a.arg: value for a, value in zip(body.args.args, call.args, strict=False)}
+            passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
+            for name, given in passed.items():
+                made = words_of(given, values) & sizes
+                needed = {
+                    size
+                    for limit in _compared_with_range(body, name) & passed.keys()
+                    for size in words_of(passed[limit], values) & sizes
+                }
+                if made and needed and not made & needed:
+                    width = _shown(_single(given, values))
+                    return (
+                        f"`{name}` is `{width}`, made of {_listed(made)}, but "
+                        f"`{body.name}` compares tl.arange(0, {name}) with {_listed(needed)}: "
+                        f"make it of {_listed(needed)}"
+                    )
+    return ""
+
+
+def size_of_other_launches(text: str, signature: Signature) -> str:
+    """Return which launch's grid lacks a size that those of all other launches have, or ""."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    if tree is None:
+        return ""
+    kernels = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    values = values_of(tree)
+    launched = [
+        (call, words_of(call.func.slice, values) & sizes)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and ast.unparse(call.func.value) in kernels
+    ]
+    for at, (call, own) in enumerate(launched):
+        others = [had for number, (_, had) in enumerate(launched) if number != at]
+        missing = set.intersection(*others) - own if len(others) > 1 else set()
+        # What only the size of a block is made of is in no grid itself.
+        for number, (other, _) in enumerate(launched):
+            if number != at and isinstance(other.func, ast.Subscript):
+                missing &= words_of(other.func.slice, {})
+        if len(missing) == 1 and isinstance(call.func, ast.Subscript):
+            return (
+                f"line {call.lineno} launches `{ast.unparse(call.func.value)}` with the grid "
+                f"`{_shown(call.func.slice)}`, without {_listed(missing)}, which the grids of the "
+                "other launches have: is it missing here?"
+            )
+    return ""
+
+
+def _compared_with_range(kernel: ast.FunctionDef, width: str) -> set[str]:
+    """Return the names that an index from tl.arange(0, `width`) alone is compared with."""
+    inside = values_of(kernel)
+    ranges = {
+        name
+        for name, made in inside.items()
+        for one in made
+        if re.fullmatch(rf"tl\.arange\(0, {width}\)(\[[:None, ]+\])?", ast.unparse(one))
+    }
+    return {
+        node.comparators[0].id
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Lt)
+        and isinstance(node.comparators[0], ast.Name)
+        and isinstance(node.left, ast.Name)
+        and node.left.id in ranges
+    }
+
+
+def _listed(names: set[str]) -> str:
+    return " and ".join(f"`{one}`" for one in sorted(names))
 
 
 def _axes(
@@ -94,8 +190,8 @@ def _axes(
         and node.right.id in passed
     ]
     for number, programs in enumerate(grid.elts if isinstance(grid, ast.Tuple) else ()):
-        ends = [end for index, end in limits if _numbers(index, inside) == {number}]
-        widths = [width for index, width in products if _numbers(index, inside) == {number}]
+        ends = [end for index, end in limits if axes_of(index, inside) == {number}]
+        widths = [width for index, width in products if axes_of(index, inside) == {number}]
         yield _Axis(number, _single(programs, values), _same(ends), _same(widths))
 
 
@@ -108,21 +204,6 @@ def _single(given: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> ast.ex
     """Return the only value of a name, or the expression itself."""
     known = values.get(given.id, ()) if isinstance(given, ast.Name) else ()
     return known[0] if len(known) == 1 else given
-
-
-def _numbers(index: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> set[int]:
-    """Return the axes of the grid whose program_id an index is made of."""
-    found, seen, open_ = set(), set[str](), [index]
-    while open_ and len(seen) < _MOST_STEPS:
-        for node in ast.walk(open_.pop()):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("program_id"):
-                given = [*node.args, *(one.value for one in node.keywords)]
-                if given and isinstance(given[0], ast.Constant) and type(given[0].value) is int:
-                    found.add(given[0].value)
-            elif isinstance(node, ast.Name) and node.id not in seen:
-                seen.add(node.id)
-                open_ += values.get(node.id, ())
-    return found
 
 
 def _shown(expression: ast.expr) -> str:
@@ -163,6 +244,25 @@ def _other_size(
     )
 
 
+def _columns_for_rows(
+    line: int, axis: _Axis, values: Mapping[str, Sequence[ast.expr]], signature: Signature
+) -> str:
+    """Recognise a program for each column of a kernel whose program's number counts rows."""
+    width = axis.width.id if isinstance(axis.width, ast.Name) else ""
+    rows = {
+        array.shape[0].text
+        for array in signature.arrays
+        if len(array.shape or ()) == 2 and array.shape and array.shape[1].text == width
+    }
+    given = ast.unparse(axis.programs)
+    if len(rows) != 1 or given != width:
+        return ""
+    return (
+        f"line {line} launches `{given}` programs, but program_id * `{width}` is the beginning of "
+        f"a row: launch one for each of the `{rows.pop()}`"
+    )
+
+
 def _row_each(axis: _Axis, values: Mapping[str, Sequence[ast.expr]], sizes: set[str]) -> str:
     """Recognise a kernel with a row for each program, whose grid counts several for each."""
     programs, width = axis.programs, axis.width
@@ -181,9 +281,7 @@ def _rounded_down(programs: ast.expr) -> str:
     quotient = programs
     if isinstance(programs, ast.Call) and ast.unparse(programs.func) == "int" and programs.args:
         quotient = programs.args[0]
-    divides = isinstance(quotient, ast.BinOp) and isinstance(
-        quotient.op, ast.Div if quotient is not programs else ast.FloorDiv
-    )
+    divides = isinstance(quotient, ast.BinOp) and isinstance(quotient.op, (ast.Div, ast.FloorDiv))
     if (
         not divides
         or not isinstance(quotient, ast.BinOp)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from grader.checks.common.python_text import parsed
 from grader.report.evidence import Finding
 
 _MOST_STEPS = 4  # from a mask to what it is another name of
+_MOST_NAMES = 100  # that lead from an index to the axes of the grid
 _MOST_SHOWN = 50  # characters of an address or mask
 
 
@@ -47,11 +48,127 @@ def triton_index_hint(found: Finding, text: str) -> str:
             return (
                 f"the address `{_shown(ast.unparse(address))}` in line {call.lineno} does not "
                 "depend on tl.program_id, so every program writes the same elements: add the "
-                "program's beginning to it"
+                "program's beginning to it, or add to the elements with tl.atomic_add"
             )
+        if of_all and (
+            words := _to_the_end(function, values, call.lineno)
+            or _lacks_axis(found, address, values, call.lineno)
+            or _not_multiplied(found, address, function, values)
+        ):
+            return words
+        wide = _mask(call)
+        if wide is not None and (words := _against_width(wide, function, values, call.lineno)):
+            return words
         mask = _mask(call) if found.kind == "out_of_bounds" else None
         if mask is not None and (words := _of_mask(address, mask, values, call.lineno)):
             return words
+    return ""
+
+
+def _to_the_end(function: ast.FunctionDef, values: Mapping[str, list[ast.expr]], line: int) -> str:
+    """Recognise a loop from a program's own beginning whose step leaves out no other program's."""
+    for loop in ast.walk(function):
+        if not isinstance(loop, ast.For) or not loop.lineno <= line <= (loop.end_lineno or 0):
+            continue
+        given = loop.iter.args if isinstance(loop.iter, ast.Call) else []
+        if len(given) != 3 or ast.unparse(loop.iter).partition("(")[0] not in ("range", "tl.range"):
+            continue
+        begin, end, step = given
+        own = words_of(step, values)
+        widths = {one for one in words_of(begin, values) if one.isupper()}
+        if "num_programs" in own and len(widths) == 1 and not own & widths:
+            return (
+                f"the programs begin `{widths.pop()}` elements apart, but the step in line "
+                f"{loop.lineno}, `{_shown(ast.unparse(step))}`, counts programs: multiply it, too"
+            )
+        whole = "program_id" not in words_of(end, values)
+        numbers = {"num_programs", "program_id"}
+        if whole and "program_id" in words_of(begin, values) and not own & numbers:
+            shown = _shown(ast.unparse(step))
+            return (
+                f"each program goes on from its own beginning to the end in steps of `{shown}` "
+                f"(line {loop.lineno}), over the elements of the others: step by "
+                f"tl.num_programs(0) * {shown}"
+            )
+    return ""
+
+
+def _lacks_axis(
+    found: Finding, address: ast.expr, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Recognise an address without the axis of the grid along which two programs differ."""
+    axes = _differing(found)
+    if len(axes) != 1 or axes[0] in axes_of(address, values):
+        return ""
+    return (
+        f"the address `{_shown(ast.unparse(address))}` in line {line} does not depend on "
+        f"tl.program_id({axes[0]}), in which these programs differ: add what it is the number of, "
+        "times its elements"
+    )
+
+
+def _differing(found: Finding) -> list[int]:
+    """Return the axes of the grid along which the two programs of a race differ."""
+    one, other = found.block, found.other_block
+    return [at for at in range(3) if one and other and one[at] != other[at]]
+
+
+def _not_multiplied(
+    found: Finding,
+    address: ast.expr,
+    function: ast.FunctionDef,
+    values: Mapping[str, list[ast.expr]],
+) -> str:
+    """Recognise a program's number that is added to an address as it is.
+
+    The two programs of a race differ along one axis of the grid; its number must be in the address.
+    """
+    axes = _differing(found)
+    if len(axes) != 1:
+        return ""
+    number = re.compile(rf"tl\.program_id\((?:axis=)?{axes[0]}\)(?:\.to\([\w.]+\))?")
+    held = [
+        (name, given[0])
+        for name, given in values.items()
+        if len(given) == 1 and number.fullmatch(ast.unparse(given[0]))
+    ]
+    used = words_of(address, values)
+    if len(held) != 1 or held[0][0] not in used:
+        return ""
+    name, made = held[0]
+    products = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, (ast.Mult, ast.Mod, ast.FloorDiv))
+        and any(isinstance(side, ast.Name) and side.id == name for side in (node.left, node.right))
+    ]
+    if products:
+        return ""
+    return (
+        f"`{name}` in line {made.lineno} is the program's number along axis {axes[0]} as it is, so "
+        "that programs begin 1 apart: multiply it by the rows or elements that each has"
+    )
+
+
+def _against_width(
+    mask: ast.expr, function: ast.FunctionDef, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Recognise an index with the program's number that is compared with the width of a block."""
+    widths = {one.arg for one in function.args.args if ast.unparse(one).endswith("tl.constexpr")}
+    for _ in range(_MOST_STEPS):
+        if isinstance(mask, ast.Name) and len(values.get(mask.id, ())) == 1:
+            mask = values[mask.id][0]
+    for node in ast.walk(mask):
+        if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Lt):
+            continue
+        limit = node.comparators[0]
+        of_program = "program_id" in words_of(node.left, values)
+        if of_program and isinstance(limit, ast.Name) and limit.id in widths:
+            return (
+                f"the mask of line {line} compares `{_shown(ast.unparse(node.left))}` with "
+                f"`{limit.id}`, the width of a block: compare it with the length of the array"
+            )
     return ""
 
 
@@ -99,6 +216,21 @@ def words_of(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[
                 seen.add(word)
                 open_ += values.get(word, ())
     return seen
+
+
+def axes_of(index: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> set[int]:
+    """Return the axes of the grid whose program_id an index is made of."""
+    found, seen, open_ = set(), set[str](), [index]
+    while open_ and len(seen) < _MOST_NAMES:
+        for node in ast.walk(open_.pop()):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("program_id"):
+                given = [*node.args, *(one.value for one in node.keywords)]
+                if given and isinstance(given[0], ast.Constant) and type(given[0].value) is int:
+                    found.add(given[0].value)
+            elif isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                open_ += values.get(node.id, ())
+    return found
 
 
 def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[str, int]:

@@ -11,19 +11,41 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.grid_source import grid_hint, tree_hint
+from grader.checks.common.grid_source import (
+    block_hint,
+    grid_hint,
+    shuffle_hint,
+    size_of_other_grids_hint,
+    tree_hint,
+)
 from grader.checks.common.host_memory import (
     added_to_hint,
     address_hint,
+    appended_hint,
+    cleared_in_part_hint,
+    copied_in_part_hint,
+    copied_too_early_hint,
     freed_hint,
     keeps_nothing,
     reallocated_hint,
+    reserved_hint,
     unused_output_hint,
 )
 from grader.checks.common.index_source import whole_sum_hint
-from grader.checks.common.kernel_source import jitted_bodies, rebound_name
+from grader.checks.common.kernel_source import (
+    jitted_bodies,
+    never_cleared,
+    rebound_name,
+    short_tensor,
+    stores_nothing,
+    whole_quotient,
+)
 from grader.checks.common.launch_source import launch_hint, wrong_size_hint
-from grader.checks.common.triton_grid_source import triton_grid_hint
+from grader.checks.common.triton_grid_source import (
+    block_of_other_size,
+    size_of_other_launches,
+    triton_grid_hint,
+)
 from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
@@ -36,6 +58,9 @@ _NONDETERMINISTIC_HINT = (
     "uninitialized memory and data races"
 )
 _LEFT_OUT = re.compile(r"the result is that of `(\w+)` = 0$")
+_OF_ANOTHER_ARRAY = re.compile(
+    r"of the squares of `|of `\w+` times `|exchanged$|in the place of `\w+`$"
+)
 _MOST_SHOWN = 60  # characters of a line
 _INVALID_DIRECTION = "gave CUDA error 21"
 
@@ -65,12 +90,24 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         if line is not None:
             words = hints("kernel_source")["rebound"]
             return words.replace("LINE", str(line)).replace("NAME", output)
+        if seen.kernel and (words := stores_nothing(built.text, seen.kernel)):
+            return words
+    triton = built.language.base is Language.TRITON
+    added = triton and pattern.startswith(_ADDED)
+    if added and (words := never_cleared(built.text, built.entry, output)):
+        return words
+    if triton and "float16" in pattern and (words := short_tensor(built.text)):
+        return words
     if seen.nondeterministic and pattern.startswith("every element is"):
         return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
     own = ("launched",) if built.launched else ()
     freed = freed_hint(built.text) if built.language.base is Language.CUDA else ""
     if words := freed or wrong_size_hint(built.text, built.language.base, signature):
         return words
+    if _OF_ANOTHER_ARRAY.search(pattern):
+        words, named = _launched_wrong(built, signature), re.findall(r"`\w+`", pattern)
+        if any(one in words for one in named):
+            return words
     known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
     if not known and (words := _launched_wrong(built, signature)):
         return words
@@ -82,7 +119,21 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         words = _use_of(zero[1], built)
         if words:
             return words
-    if seen.kernel and built.language.base is Language.TRITON and "never written" in pattern:
+    if not known and triton:
+        words = block_of_other_size(built.text, signature) or whole_quotient(built.text)
+        if words:
+            return words
+    if not known and built.language.base is Language.CUDA and seen.kernel:
+        words = block_hint(built.text, seen.kernel)
+        if not words and pattern.startswith("only "):
+            words = size_of_other_grids_hint(built.text, signature)
+        if words:
+            return words
+    if not known and triton and pattern.startswith("only "):
+        words = size_of_other_launches(built.text, signature)
+        if words:
+            return words
+    if seen.kernel and triton and "never written" in pattern:
         words = triton_grid_hint(built.text, signature, seen.kernel)
         if words:
             return words
@@ -96,7 +147,11 @@ def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: 
     if hint == INPUT_HINT:
         return launch_hint(built.text, built.language.base, sign)
     if verdict is Verdict.TIME_LIMIT and hint == LOOP_HINT:
+        if words := _unused_parameter(built):
+            return words
         return _other_sizes(built, sign)  # a grid of cols × cols blocks may be too large by far
+    if verdict is Verdict.MEMORY_ERROR and built.language.base is Language.TRITON:
+        return _other_sizes(built, sign)  # a store outside that a mask let through
     on_host = built.device is Device.CPU and built.language.base is Language.CUDA
     if verdict is not Verdict.RUNTIME_ERROR or not on_host:
         return ""
@@ -138,6 +193,20 @@ def _use_of(name: str, built: Built) -> str:
     )
 
 
+def _unused_parameter(built: Built) -> str:
+    """Return which number a kernel gets and does not use, "" if there is none or several."""
+    unused = [
+        (kernel.name, name)
+        for kernel in cpp_code.kernels(built.text).values()
+        for name in kernel.parameters
+        if name and not re.search(rf"(?<![\w.]){re.escape(name)}\b", kernel.body)
+    ]
+    if len(unused) != 1:
+        return ""
+    ((kernel, name),) = unused
+    return f"no line of `{kernel}` uses `{name}`, which it gets: should a loop end there?"
+
+
 def _other_sizes(built: Built, signature: Signature) -> str:
     """Return which grid is computed from another size than its kernel runs to, "" if none is."""
     if built.language.base is Language.TRITON:
@@ -159,20 +228,24 @@ def _launched_wrong(built: Built, signature: Signature) -> str:
 def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     """Return which copy, cudaMemset or launch of host code gives this pattern, "" if none does."""
     pattern, output = seen.pattern, seen.output
-    if words := overwritten_hint(text, output, signature):
+    if words := appended_hint(text) or reserved_hint(text):
         return words
-    of_sum = not pattern or re.search("elements of the row|off by a factor of its own", pattern)
-    if of_sum and (words := tree_hint(text)):
+    if words := copied_too_early_hint(text) or overwritten_hint(text, output, signature):
+        return words
+    of_sum = not pattern or re.search(
+        "elements of the row|in the result|off by a factor of its own", pattern
+    )
+    if of_sum and (words := tree_hint(text) or shuffle_hint(text)):
         return words
     if pattern.startswith("output element i is"):
         return pitch_hint(text, output, signature)
     if pattern.startswith("every element is 0") or "whole number" in pattern:
         return whole_sum_hint(text)
     if pattern.startswith(_ADDED):
-        return added_to_hint(text, output)
+        return added_to_hint(text, output) or cleared_in_part_hint(text, output, signature)
     words = ""
     if pattern.startswith(NOTHING_WRITTEN):
         words = reallocated_hint(text, signature) or unused_output_hint(text, output)
     if not words and seen.kernel is not None and re.search("never written", pattern):
         words = grid_hint(text, signature, seen.kernel, few="too few" in pattern)
-    return words
+    return words or (copied_in_part_hint(text, output, signature) if not pattern else "")

@@ -31,7 +31,7 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.launch_source import grid_text
 from grader.checks.common.launch_words import launch_text
 from grader.checks.correctness.answer_hint import Seen, answer_hint, failure_hint
-from grader.judge import input_hypothesis
+from grader.judge import input_hypothesis, known_mistake
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts, computable, has_arithmetic, parts, widened
 from grader.judge.error_map import error_map
@@ -169,6 +169,7 @@ class CaseJudge:
             again=again,
             poison=poison,
             sizes=self._case.sizes,
+            known_mistake=lambda: self._known_mistake(wrong),
             other_inputs=lambda: self._as_with_other_inputs(wrong),
         )
         pattern = describe(given)
@@ -316,6 +317,12 @@ class CaseJudge:
                 poison = torch.full((other.element_size(),), poisons[1], dtype=torch.uint8)
                 self._again = computable(other), computable(poison.view(other.dtype)).flatten()[:1]
         return unwritten
+
+    def _known_mistake(self, wrong: Comparison) -> str | None:
+        if self._oracle is None:
+            return None
+        tolerance = self._case_run.tolerances[wrong.output]
+        return known_mistake.explain(self._oracle, self._case, self._data, wrong, tolerance)
 
     def _as_with_other_inputs(self, wrong: Comparison) -> str | None:
         if self._oracle is None:

@@ -111,7 +111,11 @@ def rest_of_groups(cases: Sequence[CaseResult]) -> str:
             all(0 < case.mismatched <= rest for case, rest in zip(wrong, rests, strict=True))
             and 4 * whole >= 3 * len(wrong)
             and max(case.mismatched for case in wrong) > 1
-            and all((case.pattern or "").startswith("only the last ") for case in wrong)
+            and all(
+                (case.pattern or "").startswith("only the last ")
+                or case.mismatched == case.elements
+                for case in wrong
+            )
         ):
             return f"everywhere only elements after the last whole group of {width} are wrong"
     return ""

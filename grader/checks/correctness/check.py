@@ -112,7 +112,16 @@ def _line_name(case: CaseResult, group: str, groups: Sequence[str]) -> str:
 _TELLING = 8  # wrong elements: a case with fewer has no pattern
 _MOST_ALONE = 6  # wrong cases for all of which the pattern of a single one may speak
 _NOTHING = "nothing was ever written"
-_OTHER_NUMBER = re.compile(r"^the result is that of `(?P<name>\w+)` = \S+( in every element)?$")
+_ONE_NUMBER = re.compile(r"every element is [-\d.e+]+$")
+_OTHER_NUMBER = re.compile(
+    r"^the result is that of `(?P<name>\w+)` (= \S+( in every element)?"
+    r"|with the opposite sign|times .+|divided by .+|in the denominator.+)$"
+)
+
+
+_OFTEN_BY_CHANCE = re.compile(
+    rf"{_OTHER_NUMBER.pattern}|known mistake: .* \(in steps of|known mistake: .*correct"
+)
 
 
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
@@ -131,15 +140,19 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         for case in named
         if few or alone[alike(case.pattern)] > 1 or 1 not in case.sizes.values()
     ]
-    # Another number for an argument would be wrong in every case that is not very small.
+    # Another number for an argument would be wrong in every case that is not very small, and so
+    # would be a sum that is corrected wrong.
     holds = [case for case in wrong if case.max_error is not None]
     named = [
         case
         for case in named
-        if not _OTHER_NUMBER.search(case.pattern or "")
+        if not _OFTEN_BY_CHANCE.search(case.pattern or "")
         or 2 * alone[alike(case.pattern)] >= sum(map(_unexplained, holds))
     ]
     gravest = _refining(named) or named or [case for case in cases if case.verdict is verdict]
+    # One number in one case alone says little: larger cases say more.
+    varied = [case for case in gravest if not _ONE_NUMBER.match(case.pattern or "")]
+    gravest = varied if 2 * len(varied) > len(gravest) else gravest
     # Of a single element, the last one is all; larger cases say more.
     gravest = [case for case in gravest if not (case.pattern or "").startswith(_NOTHING)] or gravest
     often = Counter(_kind(case) for case in gravest)
@@ -164,8 +177,8 @@ def _refining(named: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def _unexplained(case: CaseResult) -> bool:
-    """True if the case names no cause of its own, or such a number."""
-    return not names_cause(case.pattern) or bool(_OTHER_NUMBER.search(case.pattern or ""))
+    """True if the case names no cause of its own, or one that holds by chance in one case."""
+    return not names_cause(case.pattern) or bool(_OFTEN_BY_CHANCE.search(case.pattern or ""))
 
 
 def _kind(case: CaseResult) -> str:

@@ -20,6 +20,7 @@ from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.second_try import second_try
 from grader.checks.correctness.answer_hint import KEPT, kept_hint
 from grader.checks.correctness.case_judge import CaseJudge, case_result
+from grader.checks.correctness.together import with_common_pattern
 from grader.judge.error_map import keep_one_map
 from grader.judge.oracle import CaseData, Oracle
 from grader.judge.session import Session
@@ -119,6 +120,7 @@ def check_correctness(
                 results[at] = replace(results[at], pattern=KEPT, hint=hint)
     finally:
         _end(session, visibility, outputs)
+    results = with_common_pattern(results, cases, data, oracle, setup)
     tolerance = setup.assignment.tolerances[setup.built.language]
     return CorrectnessEvidence(
         cases=keep_one_map(results),

@@ -8,9 +8,10 @@
     every scalar      the same for a scalar that is no array's extent (epsilon)
     inputs kept       neither `expected` nor `baseline` writes into its inputs
     baseline          agrees with `expected` within the tolerance
+    mistakes          each that the oracle knows is wrong in at least one case
 
-For the dependence on seed, inputs and scalars one case is enough: a row of zeros does
-not depend on the weights. The other properties must hold in every case.
+For the dependence on seed, inputs and scalars, and for a mistake, one case is enough: a row of
+zeros does not depend on the weights. The other properties must hold in every case.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ def _proofs(cases: OracleCases) -> Iterator[tuple[str, str, Proof]]:
             yield f"depends on {name}", expected, partial(_depends, name)
     yield "inputs kept", "expected and baseline do not change them", _keeps_inputs
     yield "baseline", "right within the tolerance in every case", _baseline_agrees
+    if cases.oracle.knows_mistakes:
+        yield "mistakes", "each is wrong in some case", _mistakes_are_wrong
 
 
 def _deterministic(cases: OracleCases) -> tuple[str, str]:
@@ -136,6 +139,20 @@ def _varies(cases: OracleCases) -> tuple[str, str]:
             shown = first.item() if first.is_complex() else f"{first.item():g}"
             wrong.append(f"every element of `{argument.name}` is {shown} in all cases")
     return _some(wrong), ""
+
+
+def _mistakes_are_wrong(cases: OracleCases) -> tuple[str, str]:
+    right: dict[str, bool] = {}
+    for case in cases:
+        known = cases.oracle.mistakes(case.case, case.data.inputs)
+        for sentence, results in known.items():
+            agrees = all(
+                output.compared(results[output.name].to(output.rounded.dtype)).accepted
+                for output in cases.outputs(case)
+            )
+            right[sentence] = right.get(sentence, True) and agrees
+    wrong = [f"{sentence}: right in every case" for sentence, always in right.items() if always]
+    return _some(wrong), f"{len(right)} mistakes"
 
 
 def _depends(name: str, cases: OracleCases) -> tuple[str, str]:

@@ -336,3 +336,19 @@ def test_a_stub_whose_kernel_was_renamed_is_reported(course: Course) -> None:
 
 def test_the_course_of_these_tests_is_valid() -> None:
     assert ANSWER in ORACLE
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        ('{"output": 3.0 * inputs["input"].double()}', ""),
+        ("expected(inputs)", "it is so: right in every case"),
+        ("{}", "returned no `output`"),
+    ],
+)
+def test_mistakes_that_an_oracle_knows(course: Course, made: str, problem: str) -> None:
+    text = f'\n\ndef mistakes(inputs):\n    return {{"it is so": {made}}}\n'
+    course.edit(PYTHON, "import torch\n", f"import torch\n{text}")
+    rows = {row.check: row for row in proofs(course)}
+    assert (rows["mistakes"].state is State.AGREES) == (not problem)
+    assert problem in wrong(list(rows.values())).get("mistakes", "")
