@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
+from grader.emulation.cuda_cpp import parted_warps
 from grader.emulation.cuda_cpp.symbols import Place
 from grader.system import untrusted_json
 from grader.text.numbers import grid_index
@@ -171,6 +172,7 @@ def read_findings(
     found = [
         _finding(record, places, sources) for record in records if record["record"] == "finding"
     ]
+    found = [proven for one in found if (proven := _proven(one, sources)) is not None]
     if not wrong and all(finding.severity == "warning" for finding in found):
         found = [finding for finding in found if not finding.arrived]
     kept = [_parted(finding, sources) for finding in _explained(found)]
@@ -307,6 +309,16 @@ def _indexed_name(text: str, line: int, column: int) -> str | None:
             match = re.search(r"([^\W\d]\w*)$", before[: at + 1])
             return match[1] if match else None
     return None
+
+
+def _proven(found: Finding, sources: Mapping[str, str]) -> Finding | None:
+    """Return a barrier in a branch as an error if the source proves it, else None."""
+    if found.message != parted_warps.MESSAGE:
+        return found
+    text = sources.get(found.file or "", "")
+    return (
+        replace(found, severity="error") if parted_warps.passes_by(text, found.line or 0) else None
+    )
 
 
 def _explained(found: list[Finding]) -> list[Finding]:

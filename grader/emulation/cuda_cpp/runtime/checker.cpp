@@ -372,9 +372,10 @@ void broken_rendezvous(const char* message, const Thread& first, uintptr_t other
     findings::add(f);
 }
 
-// Legal since Volta, where a barrier waits for the threads that still run; what the others should
-// have done is missing all the same.
-void left_before_barrier(const Thread& waiting, unsigned arrived) {
+// Legal since Volta, where a barrier waits for the threads that still run, unless the threads of a
+// warp part at a branch around it and meet again; the source says so (parted_warps.py). What the
+// others should have done is missing all the same.
+void left_before_barrier(const Thread& waiting, unsigned arrived, bool parted) {
     if (!settings.check || state.interleaved) return;
     Finding f;
     f.kind = Kind::barrier;
@@ -382,6 +383,9 @@ void left_before_barrier(const Thread& waiting, unsigned arrived) {
     f.pc = waiting.pc;
     f.arrived = arrived;
     f.warning = true;
+    findings::add(f);
+    if (!parted) return;
+    f.message = "a barrier is in a branch that some threads of a warp do not take";
     findings::add(f);
 }
 

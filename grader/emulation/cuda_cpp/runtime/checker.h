@@ -59,7 +59,8 @@ void work_begins();
 // A copy of a stream accesses device memory.
 void copy_uses(const void* at, size_t bytes, bool write, const streams::Operation& operation, uintptr_t pc);
 void host_wrote(size_t bytes);
-void left_before_barrier(const Thread& waiting, unsigned arrived);
+// `parted`: threads of one warp wait, and others of it have ended.
+void left_before_barrier(const Thread& waiting, unsigned arrived, bool parted = false);
 // `arrived`: how many threads wait where the first does; 0 if that says nothing.
 void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning, unsigned arrived = 0);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
@@ -95,7 +96,7 @@ inline uint32_t next_epoch() { return 0; }
 inline void work_begins() {}
 inline void copy_uses(const void*, size_t, bool, const streams::Operation&, uintptr_t) {}
 inline void host_wrote(size_t) {}
-inline void left_before_barrier(const Thread&, unsigned) {}
+inline void left_before_barrier(const Thread&, unsigned, bool = false) {}
 inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool, unsigned = 0) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}

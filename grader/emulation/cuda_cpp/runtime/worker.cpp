@@ -271,7 +271,20 @@ void Worker::wake(Thread& thread) {
     if (position_[thread.index] < cursor_) cursor_ = position_[thread.index];
 }
 
+bool Worker::warps_are_parted() const {
+    for (unsigned warp = 0; warp < count_; warp += kWarpSize) {
+        bool waits = false, ended = false;
+        for (unsigned i = warp; i < count_ && i < warp + kWarpSize; ++i) {
+            waits |= threads[i].state == ThreadState::at_barrier;
+            ended |= threads[i].state == ThreadState::done;
+        }
+        if (waits && ended) return true;
+    }
+    return false;
+}
+
 void Worker::release_barrier() {
+    const bool all = waiting_ + grid_waiting_ == count_, parted = GRADER_CHECKED && !all && warps_are_parted();
     const Thread* const first = first_in(ThreadState::at_barrier);
     const unsigned alike = first ? waiting_like(*first) : 0;
     for (unsigned i = 0; i < count_; ++i) {
@@ -281,7 +294,7 @@ void Worker::release_barrier() {
             checker::broken_rendezvous("threads of one block wait at different barriers", *first, thread.pc, false, alike);
         wake(thread);
     }
-    if (first && waiting_ + grid_waiting_ < count_) checker::left_before_barrier(*first, waiting_);
+    if (first && !all) checker::left_before_barrier(*first, waiting_, parted);
     waiting_ = 0;
     cursor_ = 0;
     checker::interval_ends();

@@ -140,6 +140,7 @@ private:
     void leave_for(Thread* next);
     void arrive_or_release();
     void release_barrier();
+    bool warps_are_parted() const;  // some threads of a warp wait at the barrier, others have ended
     bool warp_ready(const Thread& self, unsigned& present) const;
     void complete_warp(unsigned warp, unsigned present);
     bool complete_broken_rendezvous();
