@@ -1,0 +1,11 @@
+// tool: synccheck
+#include "../memory.cuh"
+__global__ void mark(int* out) {
+    if (threadIdx.x < 48) __syncthreads();  // FAULT barrier
+    out[threadIdx.x] = 1;
+}
+int main() {
+    int* out = blank<int>(64);
+    mark<<<1, 64>>>(out);
+    return finish(out);
+}
