@@ -119,17 +119,17 @@ def mistakes(inputs):
 
 def online(scores, v, tile):
     """Return the outputs of one pass over the keys, in steps of `tile`, with known mistakes."""
-    largest = torch.full_like(scores[..., :1], -3e38)
+    so_far = torch.full_like(scores[..., :1], -3e38)
     total, sums, same_total, same_sums, late = (0.0 for _ in range(5))
     for first in range(0, v.shape[1], tile):
         part, values = scores[..., first : first + tile], v[:, first : first + tile]
-        above = torch.maximum(largest, part.amax(dim=2, keepdim=True))
-        weights, old = (part - above).exp(), (largest - above).exp()
+        highest = torch.maximum(so_far, part.amax(dim=2, keepdim=True))
+        weights, old = (part - highest).exp(), (so_far - highest).exp()
         here, mixed = weights.sum(dim=2, keepdim=True), weights @ values
         total, sums = total * old + here, sums * old + mixed
         same_total, same_sums = same_total + here, same_sums + mixed
         late = (late + mixed) * old
-        largest = above
+        so_far = highest
     return {
         "the sums of the values so far are not corrected when a larger score comes": (
             same_sums / total

@@ -27,14 +27,14 @@ def counts(inputs, dtype):
     x = left + step * torch.arange(inputs["cols"], dtype=dtype)
     y = top - step * torch.arange(inputs["rows"], dtype=dtype)[:, None]
     re, im = torch.zeros_like(x + y), torch.zeros_like(x + y)
-    count = torch.zeros_like(re, dtype=torch.int64)
+    steps = torch.zeros_like(re, dtype=torch.int64)
     for _ in range(inputs["iterations"]):
         re, im = re * re - im * im + x, 2 * re * im + y
         inside = re * re + im * im < 4
         re, im = re.where(inside, 3.0), im.where(inside, 0.0)
         x, y = x.where(inside, 0.0), y.where(inside, 0.0)
-        count += inside
-    return count
+        steps += inside
+    return steps
 
 
 def mistakes(inputs):
@@ -83,10 +83,10 @@ def steps(inputs, step=None, limit=4.0):
     step = step or (lambda re, im, x, y: (next_re(re, im, x), 2 * re * im + y))
     re, im = torch.zeros_like(x), torch.zeros_like(x)
     inside = torch.ones_like(x, dtype=torch.bool)
-    count = torch.zeros_like(x, dtype=torch.int64)
+    steps = torch.zeros_like(x, dtype=torch.int64)
     for _ in range(inputs["iterations"]):
         re, im = step(re, im, x, y)
         inside = inside & (re * re + im * im < limit)
-        count += inside
+        steps += inside
         re, im = re.where(inside, 0.0), im.where(inside, 0.0)
-    return count
+    return steps
