@@ -205,7 +205,9 @@ def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
         what = f"{lead.message}, {lead.pattern}"
     if lead.mismatched and not lead.pattern:
         what = f"{what}, without a pattern that is known"
-    where = rest_of_groups(cases) or separating_property(cases)
+    # The words about a launch that is too small say where.
+    rest = "" if " ran with " in what else rest_of_groups(cases)
+    where = rest or separating_property(cases)
     return f"{what} ({case_text(lead.name, lead.sizes, lead.title)})" + (
         f"; {where}" if where else ""
     )
