@@ -62,7 +62,7 @@ clean:
 # Compiled in advance.
 .venv/.ready: $(wildcard grader/emulation/cuda_cpp/runtime/*)
 .venv/.ready-test: EXTRAS = test
-.venv/.ready-test-all: EXTRAS = test cluster
+.venv/.ready-test-all: EXTRAS = test cluster numba
 # The types of the tests are checked too, which needs their packages.
 .venv/.ready-check: EXTRAS = test check
 .venv/.ready .venv/.ready-test .venv/.ready-test-all .venv/.ready-check: pyproject.toml constraints.txt tools/set_up.py
