@@ -403,10 +403,12 @@ class Session:
 
     def _drain_until_the_end(self, wall_s: float) -> None:
         """Read what the worker writes until it has ended, for `wall_s` at most."""
+        ending = select.poll()  # takes descriptors of any number
+        ending.register(self._program.pidfd, select.POLLIN)
         deadline_s = time.monotonic() + wall_s
         while time.monotonic() < deadline_s:
             self._program.drain()
-            if select.select([self._program.pidfd], [], [], _PLACE_S)[0]:
+            if ending.poll(1000 * _PLACE_S):
                 return
 
     def _compiled_s(self) -> float:

@@ -39,7 +39,7 @@ def check_triton_counters(
     """Run a Triton submission on one case twice, with the compiler in between."""
     if scoring.scored and not (scoring.most or scoring.counts):
         return CheckOutcome(diagnosis=Diagnosis(Verdict.ACCEPTED, messages.NO_BOUNDS))
-    outcome = _run(setup, case)
+    outcome = run_case(setup, case)
     if outcome.failure is not None:
         return unproven(outcome.failure, scoring)
     launches = [record for record in outcome.records if record.get("record") == "launch"]
@@ -48,11 +48,9 @@ def check_triton_counters(
     code = gpu_code(launches)
     if code.folder is None:
         return unproven(Diagnosis(code.verdict, f"{setup.built.file}: {code.problem}"), scoring)
-    outcome = _run(setup, case, code.folder)
-    for record in outcome.records:
-        if record.get("record") == "host_wrote" and outcome.failure is None:
-            message = messages.HOST_WROTE.format(str(record.get("buffer"))[:100])
-            return unproven(Diagnosis(Verdict.WRONG_ANSWER, message), scoring)
+    outcome = run_case(setup, case, code.folder)
+    if (wrote := host_wrote(outcome)) is not None:
+        return unproven(wrote, scoring)
 
     def read() -> AccessCounts:
         counted = read_triton(outcome.records, setup.built.file)
@@ -83,7 +81,16 @@ def _compiled(launches: Sequence[CompiledLaunch]) -> dict[CountName, int]:
     }
 
 
-def _run(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolOutcome:
+def host_wrote(outcome: ToolOutcome) -> Diagnosis | None:
+    """Return that host code wrote an output in a run that ended; None if none did."""
+    for record in outcome.records:
+        if record.get("record") == "host_wrote" and outcome.failure is None:
+            message = messages.HOST_WROTE.format(str(record.get("buffer"))[:100])
+            return Diagnosis(Verdict.WRONG_ANSWER, message)
+    return None
+
+
+def run_case(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolOutcome:
     """Run the case; with the `code` of its launches, their accesses are counted."""
     limits = setup.assignment.limits
 
