@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import pytest
-from grading_bench import Bench, one_server
+from grading_bench import Bench, Graded, one_server
 from language_bench import checked_silu
 from paths import REPOSITORY
 
@@ -203,17 +204,26 @@ def test_a_file_without_a_call_says_so(silu: Assignment) -> None:
 # ---- graded ----
 
 
-def test_tensors_are_graded_and_the_file_is_not_run(
+@pytest.fixture
+def grade(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+) -> Callable[[str], Graded]:
+    """Return a function that grades a file's text as silu."""
     checked_silu(tmp_path)
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "submission"
     folder.mkdir()
-    text = file_of(call=CALL + "raise SystemExit('this line is never run')\n")
-    (folder / FILE).write_text(text, encoding="utf-8")
+
+    def graded(text: str) -> Graded:
+        (folder / FILE).write_text(text, encoding="utf-8")
+        return Bench(tmp_path, capsys).grade(folder, kernels=("silu",))
+
+    return graded
+
+
+def test_tensors_are_graded_and_the_file_is_not_run(grade: Callable[[str], Graded]) -> None:
     with one_server():
-        graded = Bench(tmp_path, capsys).grade(folder, kernels=("silu",))
+        graded = grade(file_of(call=CALL + "raise SystemExit('this line is never run')\n"))
     assert (graded.verdict, graded.report["score"]) == ("accepted", 100.0)
 
 
@@ -258,20 +268,12 @@ def test_a_returned_tensor_has_the_memory_of_the_output(silu: Assignment) -> Non
 )
 @pytest.mark.usefixtures("no_nvcc")
 def test_a_returned_tensor_is_the_output(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    grade: Callable[[str], Graded],
     change: tuple[str, str],
     verdict: str,
     phrase: str,
 ) -> None:
-    checked_silu(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "submission"
-    folder.mkdir()
-    source = (KERNEL + RETURNING).replace(*change)
-    (folder / FILE).write_text(file_of(source), encoding="utf-8")
-    graded = Bench(tmp_path, capsys).grade(folder, kernels=("silu",))
+    graded = grade(file_of((KERNEL + RETURNING).replace(*change)))
     assert graded.verdict == verdict, graded.printed
     said = [check["message"] for check in graded.checks if check["verdict"] == verdict]
     assert any(phrase in message for message in said) or phrase in graded.output, said
@@ -344,18 +346,11 @@ def test_several_outputs_are_returned_in_order(
 )
 @pytest.mark.usefixtures("no_nvcc")
 def test_messages_have_the_lines_of_the_python_file(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    grade: Callable[[str], Graded],
     change: tuple[str, str],
     phrase: str,
 ) -> None:
-    checked_silu(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "submission"
-    folder.mkdir()
-    (folder / FILE).write_text(file_of(SOURCE.replace(*change)), encoding="utf-8")
-    graded = Bench(tmp_path, capsys).grade(folder, kernels=("silu",))
+    graded = grade(file_of(SOURCE.replace(*change)))
     assert graded.failed["message"].startswith(phrase), graded.failed
 
 

@@ -106,21 +106,28 @@ def reserved_hint(text: str) -> str:
 
 def copied_in_part_hint(text: str, output: str, signature: Signature) -> str:
     """Return which copy into an output has fewer bytes than it, "" if none has."""
-    bare = cpp_code.host_code(text)
+    bare, line, given = _call_on(text, r"cudaMemcpy\w*", output)
     array = next((one for one in signature.arrays if one.name == output), None)
-    call = re.search(rf"\bcudaMemcpy\w*\s{{0,9}}\(\s{{0,9}}{re.escape(output)}\s{{0,9}},", bare)
-    given = cpp_code.arguments_at(bare, bare.index("(", call.start())) if call else []
-    if call is None or array is None or len(given) < 3 or "sizeof" in given[2]:
+    if array is None or len(given) < 3 or "sizeof" in given[2]:
         return ""
     extents = " * ".join(extent.text for extent in array.shape or ())
     if product(extents) != product(given[2], bare):
         return ""
-    line = bare.count("\n", 0, call.start()) + 1
     size_of = signature.element_type(array, Language.CUDA).c_name
     return (
         f"line {line} copies `{given[2]}` bytes into `{output}`, which has `{extents} * "
         f"sizeof({size_of})`: a copy counts bytes"
     )
+
+
+def _call_on(text: str, function: str, output: str) -> tuple[str, int, list[str]]:
+    """Return the host code, and the line and the arguments of its first such call on an output."""
+    bare = cpp_code.host_code(text)
+    call = re.search(rf"\b{function}\s{{0,9}}\(\s{{0,9}}{re.escape(output)}\s{{0,9}},", bare)
+    if call is None:
+        return bare, 0, []
+    arguments = cpp_code.arguments_at(bare, bare.index("(", call.start()))
+    return bare, bare.count("\n", 0, call.start()) + 1, arguments
 
 
 def _other_length(text: str, found: Finding, number: int, size: str) -> str:
@@ -321,17 +328,14 @@ def added_to_hint(text: str, output: str) -> str:
 
 def cleared_in_part_hint(text: str, output: str, signature: Signature) -> str:
     """Return which cudaMemset of an output has another number of bytes than it, or ""."""
-    bare = cpp_code.host_code(text)
+    bare, line, given = _call_on(text, r"cudaMemset\w*", output)
     array = next(one for one in signature.arrays if one.name == output)
     extents = " * ".join(extent.text for extent in array.shape or ())
     size_of = signature.element_type(array, Language.CUDA).c_name
     whole = product(f"{extents} * sizeof({size_of})")
-    call = re.search(rf"\bcudaMemset\w*\s{{0,9}}\(\s{{0,9}}{re.escape(output)}\s{{0,9}},", bare)
-    given = cpp_code.arguments_at(bare, bare.index("(", call.start())) if call else []
     size = product(given[2], bare) if len(given) == 3 else None
-    if call is None or whole is None or size is None or size == whole:
+    if whole is None or size is None or size == whole:
         return ""
-    line = bare.count("\n", 0, call.start()) + 1
     return (
         f"line {line} sets `{given[2]}` bytes of `{output}`, which has `{extents} * "
         f"sizeof({size_of})`: the rest still holds garbage, to which the kernel adds"
