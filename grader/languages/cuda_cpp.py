@@ -23,7 +23,7 @@ from grader.languages.zeros import cuda_zeros
 from grader.report.evidence import CorrectnessEvidence, CountersEvidence, MemoryEvidence
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
-from grader.vocabulary import Device, Language
+from grader.vocabulary import CheckName, Device, Language
 
 if TYPE_CHECKING:
     from grader.checks.common.case_run import RunSetup  # it imports torch
@@ -77,6 +77,7 @@ class CudaCpp(LanguageSupport):
 
     def watch(self, context: CheckContext, cases: Sequence[Case]) -> CheckOutcome[MemoryEvidence]:
         """Run under compute-sanitizer's tools on a GPU, else in the checked build."""
+        from grader.checks.correctness.check import always_timed_out
         from grader.checks.memory.on_cpu import check_host_memory, host_result
         from grader.checks.memory.on_gpu import check_gpu_memory
 
@@ -97,6 +98,7 @@ class CudaCpp(LanguageSupport):
                 context.advance,
                 context.prestarted(),
                 on_host,
+                hangs=always_timed_out(context.outcomes(CheckName.CORRECTNESS)),
             )
         if isinstance(checked, Rejected):
             return CheckOutcome(diagnosis=Diagnosis(checked.verdict, checked.message))

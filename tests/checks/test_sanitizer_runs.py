@@ -18,7 +18,7 @@ from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
-from grader.checks.memory import sanitizer_prestart
+from grader.checks.memory import on_gpu, sanitizer_prestart, sanitizer_result
 from grader.checks.memory.on_gpu import check_gpu_memory
 from grader.checks.memory.sanitizer import TOOLS
 from grader.gpu.nvml import Gpu
@@ -58,7 +58,12 @@ def no_nvcc(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 
 
 def check(
-    assignment: Assignment, tmp_path: Path, body: str, hand_in: Path | str = "accepted/grid-stride"
+    assignment: Assignment,
+    tmp_path: Path,
+    body: str,
+    hand_in: Path | str = "accepted/grid-stride",
+    *,
+    hangs: bool = False,
 ) -> CheckOutcome[MemoryEvidence]:
     """Check a sample, or a text, under a fake that executes `body`."""
     folder = SAMPLES / hand_in if (SAMPLES / hand_in).is_dir() else tmp_path / "hand_in"
@@ -71,7 +76,7 @@ def check(
     drawn = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
     cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]
     bench = RunSetup(assignment=assignment, built=built, server=None, driver=None, private=False)
-    return check_gpu_memory(bench, tool, cases, lambda name: None)
+    return check_gpu_memory(bench, tool, cases, lambda name: None, hangs=hangs)
 
 
 def evidence(judged: CheckOutcome[MemoryEvidence]) -> MemoryEvidence:
@@ -227,6 +232,21 @@ def test_a_kernel_that_never_ends_is_over_its_time(silu: Assignment, tmp_path: P
 
 
 @pytest.mark.slow
+def test_a_kernel_that_is_known_to_hang_is_not_tried_again(
+    silu: Assignment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def again(*_: object, **__: object) -> None:
+        raise AssertionError("tried again")
+
+    monkeypatch.setattr(sanitizer_result, "second_try", again)
+    monkeypatch.setattr(on_gpu, "fails_without_a_tool", again)
+    short = dataclasses.replace(silu, limits=dataclasses.replace(silu.limits, call_s=0.5))
+    judged = check(short, tmp_path, CLEAN, "time_limit/endless-kernel", hangs=True)
+    assert judged.diagnosis.verdict is Verdict.TIME_LIMIT
+    assert "calling silu on n=1 did not end within 0.5 s" in judged.diagnosis.message
+
+
+@pytest.mark.slow
 def test_what_a_tool_saw_of_a_kernel_that_never_ends_counts(
     silu: Assignment, tmp_path: Path
 ) -> None:
@@ -287,7 +307,7 @@ def test_a_forged_report_wins_nothing(
 # ---- under the real tools ----
 
 
-def on_gpu(gpu: Gpu, assignment: Assignment, folder: Path) -> CheckResult:
+def graded_on(gpu: Gpu, assignment: Assignment, folder: Path) -> CheckResult:
     options = Options(
         gpu=gpu, languages=frozenset({Language.CUDA}), checks=frozenset({CheckName.MEMORY})
     )
@@ -307,7 +327,7 @@ def test_a_finding_of_the_real_tools_has_the_hint_of_its_source(
 ) -> None:
     text = kernel(RIGHT).replace("(input, output, n);", "(input, output, 256);")
     (tmp_path / "silu.cu").write_text(text)
-    found = on_gpu(first_gpu, silu, tmp_path)
+    found = graded_on(first_gpu, silu, tmp_path)
     assert found.verdict is Verdict.MEMORY_ERROR, found.message
     assert isinstance(found.evidence, MemoryEvidence)
     tools = [one for one in found.evidence.findings if "compute-sanitizer" in one.tool]
@@ -333,6 +353,6 @@ def test_bad_submissions_under_the_real_tools(
     first_gpu: Gpu, silu: Assignment, tmp_path: Path, text: str, verdict: Verdict, phrase: str
 ) -> None:
     (tmp_path / "silu.cu").write_text(text)
-    found = on_gpu(first_gpu, silu, tmp_path)
+    found = graded_on(first_gpu, silu, tmp_path)
     assert found.verdict is verdict, found.message
     assert phrase in found.message

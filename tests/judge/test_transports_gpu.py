@@ -20,6 +20,7 @@ from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.kernel_file import build
 from grader.checks.common.case_run import RunSetup
+from grader.checks.memory import sanitizer_prestart
 from grader.checks.memory.on_gpu import run_sanitizer
 from grader.checks.memory.verdict import ToolResult
 from grader.gpu.nvml import Gpu
@@ -133,4 +134,5 @@ def run(
         private=private,
     )
     cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]
-    return run_sanitizer(bench, tool, tool_name, cases)
+    limits = sanitizer_prestart.limits_under_tool(bench.assignment.limits)
+    return run_sanitizer(bench, tool, tool_name, cases, limits)

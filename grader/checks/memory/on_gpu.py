@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
+from grader.assignment.model import Limits
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.source_evidence import with_sources
@@ -42,17 +43,23 @@ def check_gpu_memory(
     advance: Callable[[str], None],
     started: Mapping[str, Session] | None = None,
     on_host: Callable[[], ToolResult] | None = None,
+    *,
+    hangs: bool = False,
 ) -> CheckOutcome[MemoryEvidence]:
     """Run the submission under compute-sanitizer's tools, as many at once as there are cores.
 
     `tool` is compute-sanitizer, None without it. `started` maps its tools to prestarted workers,
-    which are used and ended here. `on_host` runs the checked host build.
+    which are used and ended here. `on_host` runs the checked host build. With `hangs` no call has
+    ended without a tool: the tools run once, for a call's usual time, and tell what comes before.
     """
-
-    unused = dict(started or {})
+    limits = sanitizer_prestart.limits_under_tool(setup.assignment.limits)
     with ExitStack() as undo:
-        for session in unused.values():
+        for session in (started or {}).values():
             undo.enter_context(session)
+        unused = dict(started or {})
+        if hangs:
+            limits = replace(limits, call_s=setup.assignment.limits.call_s)
+            unused = {}  # they have the longer limit
         beside = undo.enter_context(Pool(1, thread_name_prefix="host build"))
         host = beside.submit(on_host) if on_host is not None else None
         if tool is None:
@@ -60,12 +67,14 @@ def check_gpu_memory(
         else:
             results = run_tools(
                 # A second try gets a new worker.
-                lambda name: run_sanitizer(setup, tool, name, cases, unused.pop(name, None)),
+                lambda name: run_sanitizer(
+                    setup, tool, name, cases, limits, unused.pop(name, None)
+                ),
                 advance,
-                setup.budget,
+                None if hangs else setup.budget,
             )
         emulated = host.result() if host is not None else None
-    if any(map(in_doubt, results)) and not fails_without_a_tool(setup, cases):
+    if any(map(in_doubt, results)) and not (hangs or fails_without_a_tool(setup, cases)):
         results = [could_not_run(one) if in_doubt(one) else one for one in results]
     return _combined(results, emulated, cases)
 
@@ -112,6 +121,7 @@ def run_sanitizer(
     tool: Tool,
     name: str,
     cases: Sequence[Prepared],
+    limits: Limits,
     started: Session | None = None,
 ) -> ToolResult:
     """Run one of the sanitizer's tools over the cases, in the `started` worker or a new one.
@@ -119,7 +129,6 @@ def run_sanitizer(
     The worker is ended.
     """
     started_s = time.monotonic()
-    limits = sanitizer_prestart.limits_under_tool(setup.assignment.limits)
     locate = locator(setup.built)
     with started or sanitizer_prestart.start(setup.built, limits, tool, name) as session:
         outcome = run_under_tool(setup, session, cases, limits, calls=sanitizer.calls(name))

@@ -84,11 +84,11 @@ def not_run(reason: str) -> list[ToolResult]:
 
 
 def run_tools(
-    run: Callable[[str], ToolResult], advance: Callable[[str], None], budget: TimeBudget
+    run: Callable[[str], ToolResult], advance: Callable[[str], None], budget: TimeBudget | None
 ) -> list[ToolResult]:
     """Run each of the tools with `run`, as many at once as there are cores.
 
-    Those that exceed a time limit run once more, one by one, until one does so again.
+    With a budget those that exceed a time limit run once more, one by one, until one does so again.
     """
 
     def run_one(name: str) -> ToolResult:
@@ -99,6 +99,8 @@ def run_tools(
     most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
     with Pool(most, thread_name_prefix="sanitizer") as pool:
         results = list(pool.map(run_one, sanitizer.TOOLS))
+    if budget is None:
+        return results
     for i, name in enumerate(sanitizer.TOOLS):
         first = results[i]
         results[i] = second_try(budget, first, partial(run, name), _unproven_failure, crowded=True)
