@@ -7,6 +7,7 @@ with the emulation's runtime, which is compiled once per machine.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -251,7 +252,9 @@ def _compiler(
     )
 
 
+@functools.cache
 def _runtime_key(cxx: Tool, mode: Mode) -> str:
+    """Return the key of the runtime, whose files a process reads once."""
     version = f"{cxx.name} {cxx.version}"
     return content_key(*cuda_cpp.runtime_key_parts(compiler_version=version, mode=mode))
 
