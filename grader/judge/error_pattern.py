@@ -19,6 +19,8 @@ from grader.judge.compare import Comparison, accepts, accepts_all, allowed
 from grader.judge.input_hypothesis import WHERE_WRONG
 from grader.judge.wrong_places import alternation, only_diagonals, place
 
+_Detector = Callable[["PatternInput"], "str | None"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternInput:
@@ -66,9 +68,23 @@ def count_unwritten_bytes(
     return unwritten.sum(dim=1).view(first.shape)
 
 
-def describe(given: PatternInput) -> str | None:
-    """Return the pattern of the error, or None if no detector recognises it."""
-    return next((found for detector in _DETECTORS if (found := detector(given))), None)
+class Detectors:
+    """All detectors, for one case of a submission after another.
+
+    One mistake spoils many cases. So the detector that recognised the last one is asked first, and
+    the dear ones before it are spared: some compute the assignment anew for tens of hypotheses.
+    """
+
+    def __init__(self) -> None:
+        self._first: tuple[_Detector, ...] = ()
+
+    def describe(self, given: PatternInput) -> str | None:
+        """Return the pattern of the error, or None if no detector recognises it."""
+        for detector in (*self._first, *_DETECTORS):
+            if found := detector(given):
+                self._first = () if detector in _OF_PLACES else (detector,)
+                return found
+        return None
 
 
 NOTHING_WRITTEN = "nothing was ever written"
@@ -540,7 +556,9 @@ def _region(given: PatternInput) -> str | None:
     return None if region.startswith(("elements", "all elements")) else region
 
 
-_DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
+# They say where it is wrong and not why, so another one may know more of the next case.
+_OF_PLACES: tuple[_Detector, ...] = (_never_written, _row_factor, _periodic, _region)
+_DETECTORS: tuple[_Detector, ...] = (
     _signed_zeros,
     _row_stride,
     _torn,

@@ -10,7 +10,7 @@ import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare, poison_bytes
-from grader.judge.error_pattern import PatternInput, count_unwritten_bytes, describe
+from grader.judge.error_pattern import Detectors, PatternInput, count_unwritten_bytes
 
 N = 1000
 TOLERANCE = Tolerance(atol=1e-6, rtol=1e-6)
@@ -30,7 +30,7 @@ def pattern(
     source: Values | None = None,
 ) -> str | None:
     comparison = compare("y", actual.float(), wanted, TOLERANCE)
-    return describe(
+    return Detectors().describe(
         PatternInput(
             comparison=comparison,
             inputs={} if source is None else {"x": source.float()},
@@ -211,7 +211,7 @@ def test_a_factor_is_no_root_of_a_negative_scalar() -> None:
         tolerance=TOLERANCE,
         sizes={"alpha": -16.0, "k": 16},
     )
-    assert describe(given) == (
+    assert Detectors().describe(given) == (
         "every element is 4 times the expected value: it is multiplied by the root of `k`"
     )
 
@@ -228,7 +228,9 @@ def test_a_sum_onto_what_the_output_held_is_written() -> None:
         again=(wanted + poison).float(),
         poison=poison,
     )
-    assert describe(given) == "the result is added to what the output held before the call"
+    assert (
+        Detectors().describe(given) == "the result is added to what the output held before the call"
+    )
 
 
 def test_the_poison_is_not_lost_in_a_sum() -> None:
@@ -305,7 +307,7 @@ def test_places_of_right_values() -> None:
 def test_signed_zeros(actual: list[float], wanted: list[float], sentence: str | None) -> None:
     exact = Tolerance(exact=True)
     comparison = compare("y", torch.tensor(actual), torch.tensor(wanted).double(), exact)
-    found = describe(
+    found = Detectors().describe(
         PatternInput(
             comparison=comparison,
             inputs={},

@@ -35,11 +35,7 @@ from grader.judge import input_hypothesis, known_mistake
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts, computable, has_arithmetic, parts, widened
 from grader.judge.error_map import error_map
-from grader.judge.error_pattern import (
-    PatternInput,
-    count_unwritten_bytes,
-    describe,
-)
+from grader.judge.error_pattern import Detectors, PatternInput, count_unwritten_bytes
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData, Oracle
 from grader.judge.outcome import Outcome, Status
@@ -81,8 +77,10 @@ class CaseJudge:
         on_record: Callable[[dict[str, Any]], None],
         limits: Limits,
         oracle: Oracle | None,
+        detectors: Detectors,
     ) -> None:
         self._setup = setup
+        self._detectors = detectors
         self._oracle = oracle
         self._on_record = on_record
         self._limits = limits
@@ -172,7 +170,7 @@ class CaseJudge:
             known_mistake=lambda: self._known_mistake(wrong),
             other_inputs=lambda: self._as_with_other_inputs(wrong),
         )
-        pattern = describe(given)
+        pattern = self._detectors.describe(given)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""

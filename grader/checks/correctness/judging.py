@@ -22,6 +22,7 @@ from grader.checks.correctness.answer_hint import KEPT, kept_hint
 from grader.checks.correctness.case_judge import CaseJudge, case_result
 from grader.checks.correctness.together import with_common_pattern
 from grader.judge.error_map import keep_one_map
+from grader.judge.error_pattern import Detectors
 from grader.judge.oracle import CaseData, Oracle
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
@@ -57,6 +58,7 @@ def check_correctness(
     visibility = Visibility.VISIBLE
     # Cases that were the first of their process, or in which it ended as if all were well.
     unrelated: set[str] = set()
+    detectors = Detectors()
 
     def attempt(case: Case) -> _Attempt:
         """Judge the case, in a new session if the last one has ended."""
@@ -76,7 +78,7 @@ def check_correctness(
                 failure = explain(loaded, setup.built, limits, Phase.LOADING)
                 return _Attempt(case_result(case, failure), failure, loaded=False)
             unrelated.add(case.name)
-        run = CaseJudge(setup, session, case, data(case), on_record, limits, oracle)
+        run = CaseJudge(setup, session, case, data(case), on_record, limits, oracle, detectors)
         result = run.judge()
         if run.ended_well:
             unrelated.add(case.name)
