@@ -277,12 +277,16 @@ class Program:
                 os.kill(pid, signal.SIGKILL)
         self.wait_for(None, time.monotonic() + self.limits.report_s)
 
+    def signal_to_end(self) -> None:
+        """Kill the program without waiting; `kill` does the rest."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
     def kill(self) -> None:
         """Kill the program and all its descendants, and wait for them. May be called again."""
         if self.pidfd < 0:
             return
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        self.signal_to_end()
         # It leads its own process group only after it has confined itself.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)

@@ -163,6 +163,8 @@ def measure(
                         return Measured(failure=_far_too_slow(call_s, alone_s))
                     rounds = _Rounds(baseline_worker, worker, single_burst_s, alone_s)
                     rounds.take(deadline_s + worker.tuning_s, throttled, first, enough)
+                    if not tolerance.retime_alone:
+                        baseline_session.end_soon()  # both end at the same time
             except GpuOutOfMemoryError:
                 # The worker has ended: if the memory is free now, the submission held it.
                 return Measured(
