@@ -277,6 +277,7 @@ def test_an_infinite_constant_is_compiled_too(tmp_path: Path) -> None:
     assert warnings(report) == []
 
 
+@pytest.mark.slow
 def test_what_compiles_is_accepted(tmp_path: Path) -> None:
     report = graded(tmp_path, "    x = x * 1.0")
     assert report.verdict is Verdict.ACCEPTED, report

@@ -165,6 +165,7 @@ class Watched:
         monkeypatch.setattr(Session, "close", closed)
 
 
+@pytest.mark.slow
 def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_submission(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, full: Callable[[Callable[[], bool]], None]
 ) -> None:

@@ -128,6 +128,7 @@ def problems(evidence: MemoryEvidence) -> dict[str, str]:
     return {run.tool: run.problem for run in evidence.tools if run.problem is not None}
 
 
+@pytest.mark.slow
 def test_a_clean_submission_is_accepted(check: Check) -> None:
     verdict, message, evidence = check("accepted/masked-with-other")
     assert not problems(evidence)

@@ -179,6 +179,7 @@ def test_the_program_alone() -> None:
         assert "main · CUDA C++ · main.cu: accepted, 10 / 10 points" in done.stdout
 
 
+@pytest.mark.slow
 def test_in_the_repository_the_stubs_are_the_submission() -> None:
     done = grade("local", "silu", "--device", "cpu")
     assert done.returncode == 1

@@ -285,6 +285,7 @@ def test_the_same_course_gives_the_same_bytes(
     assert again.read_bytes() == archives[target].read_bytes()
 
 
+@pytest.mark.slow
 def test_compressed_tars_are_the_same_too(tmp_path: Path) -> None:
     made = [tmp_path / "one.tar.gz", tmp_path / "two.tgz"]
     for path in made:

@@ -99,6 +99,7 @@ def test_cases_have_names_that_students_read(
     assert re.search(r"wrong answer in 1 \(largest error 1\): middling", shown())
 
 
+@pytest.mark.slow
 def test_what_is_never_written_is_wrong_whatever_the_fraction(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:

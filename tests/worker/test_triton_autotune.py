@@ -70,6 +70,7 @@ def launches(mode: str, folder: Path, turn: int = 0) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_worker_for_a_gpu_takes_every_configuration(tmp_path: Path) -> None:
     assert [json.loads(line) for line in launches("tests", tmp_path)] == [[32, 64, 256, 32]]
 

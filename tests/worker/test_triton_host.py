@@ -270,6 +270,7 @@ def test_the_first_answer_is_kept(bench: Bench, text: str) -> None:
     assert graded.verdict == "accepted", graded.printed
 
 
+@pytest.mark.slow
 def test_an_operator_for_a_gpu_is_called(bench: Bench) -> None:
     graded = grade(bench, IS_AN_OPERATOR)
     assert graded.verdict == "accepted", graded.printed

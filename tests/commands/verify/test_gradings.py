@@ -68,6 +68,7 @@ def test_a_stub_that_does_not_compile_is_reported(course: Course, state: WorkerS
     assert (row.state, row.actual) == (State.DIFFERS, "not built: compile error")
 
 
+@pytest.mark.slow
 def test_a_stub_whose_fingerprint_is_not_known_is_reported(
     course: Course, state: WorkerState
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_reference_that_fails_is_reported_with_its_seed(
     assert "every element is 0.1 too large" in wrong[0].note
 
 
+@pytest.mark.slow
 def test_zeros_that_are_accepted_are_reported(course: Course, state: WorkerState) -> None:
     course.edit("assignments/affine/oracle.py", '2 * x * w + inputs["shift"]', "0 * x")
     row = by_check(done(course, state, IN_CUDA, "zeros"), "writes zeros")
@@ -123,6 +125,7 @@ def test_a_sample_slow_by_its_counters_needs_no_points_for_speed(
     assert (row.state, row.actual) == (State.AGREES, "too slow; by counters")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "path", "old", "new", "actual"),
     slow_unless(

@@ -173,6 +173,7 @@ def test_access_limit_ends_an_endless_loop(tmp_path: Path) -> None:
     assert report.over_limit
 
 
+@pytest.mark.slow
 def test_schedule_shows_an_order_dependent_result(tmp_path: Path) -> None:
     body = kernel("if (i < n) atomicExch(output, (float)i);")
     counts = {

@@ -133,6 +133,7 @@ def test_host_code_beyond_the_array_is_an_error(tmp_path: Path, runtime: Path) -
     assert (finding.line, finding.element, error) == (6, 30, "0")
 
 
+@pytest.mark.slow
 def test_registered_memory_is_a_kernel_s_too(tmp_path: Path, runtime: Path) -> None:
     register = "cudaHostRegister((void*)h_A, 4 * rows * cols, {});"
     use = (
