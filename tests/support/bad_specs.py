@@ -1292,6 +1292,15 @@ _LAUNCHES = [
         "is 0 in x, but CUDA takes 1 to 2147483647",
         line=8,
     ),
+    Bad(
+        "lists-of-different-lengths-beside-a-launch",
+        'entry = "scale"\n',
+        'entry = "scale"\nkind = "kernel"\nlaunch = { grid = ["rows"], block = [64] }\n',
+        "cases[0].sizes",
+        "has lists of different lengths (rows has 3, cols has 2)",
+        line=42,
+        also=("rows = [1, 7], cols", "rows = [1, 7, 9], cols"),
+    ),
     _launch(
         "launch-that-divides-by-zero",
         'launch = { grid = ["cdiv(rows, cols - 1)"], block = [64] }\n',
