@@ -57,7 +57,8 @@ def expectation_line(patch: Path, file: str) -> str:
 def make_patch(old: str, new: str, file: str) -> str:
     """Return the patch that makes `new` of `old`."""
     before, after = old.splitlines(), new.splitlines()
-    diff = difflib.unified_diff(before, after, file, file, lineterm="", n=1)
+    # Without context, which would go stale when the lines around are edited.
+    diff = difflib.unified_diff(before, after, file, file, lineterm="", n=0)
     return "".join(f"{line}\n" for line in diff)
 
 
