@@ -212,6 +212,45 @@ def test_another_signature_in_the_reference_is_reported(
     )
 
 
+_INLINE = '''\
+from torch.utils.cpp_extension import load_inline
+
+CUDA = r"""
+HOST
+{
+    // TODO(student): 1 line
+    // end
+}
+"""
+
+load_inline(name="affine", cpp_sources="", cuda_sources=CUDA, functions=["affine"])
+'''
+_TENSORS = "torch::Tensor input, torch::Tensor weight"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        f"void affine({_TENSORS}, torch::Tensor output, int n, float shift)",
+        f"torch::Tensor affine({_TENSORS}, int n, float shift)",
+        "torch::Tensor affine(torch::Tensor x, const torch::Tensor& factors, float shift)",
+        'extern "C" void affine(const float* input, const float* weight, float* output, int n, '
+        "float shift)",
+        "torch::Tensor affine(torch::Tensor input)",
+    ],
+)  # fmt: skip
+def test_inline_cuda_has_the_signature_in_any_of_its_forms(course: Course, host: str) -> None:
+    course.edit(TOML, '"v1_simple.cu" }', '"v1_simple.cu", inline_cuda = "inline.py" }')
+    (course.reference / "inline.py").write_text(_INLINE.replace("HOST", host))
+    course.generate()
+    rows = agreement_rows(course.assignment, course.root)
+    actual = wrong(list(rows)).get("signature", "")
+    if host.endswith("(torch::Tensor input)"):
+        assert "the stub: inline.py:4: `affine` has a wrong parameter list" in actual
+    else:
+        assert not actual
+
+
 def test_a_missing_reference_and_header_are_reported(course: Course) -> None:
     (course.reference / "v0_torch.py").unlink()
     (course.root / "student_template/affine/affine.h").unlink()
