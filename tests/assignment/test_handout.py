@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,6 +140,33 @@ def test_the_points_add_up() -> None:
         "| Your own program |  |  | 10 | 10 |",
         "| all | 20 | 18 | 10 | 48 |",
     ]
+
+
+def test_groups_of_cases_have_their_weight_and_a_launch_of_their_own(tmp_path: Path) -> None:
+    folder = shutil.copytree(REPOSITORY / "assignments" / "grid_stride", tmp_path / "grid_stride")
+    spec = folder / "assignment.toml"
+    case = """
+[[cases]]
+name = "one warp"
+weight = 3
+launch = { grid = ["cdiv(n, 64)"], block = [32] }
+sizes = { n = [99, 65], factor = 2.0 }
+"""
+    spec.write_text(f"{spec.read_text()}{case}")
+    assignment = read_assignment(folder)
+    table = generated("cases", assignment)
+    assert "| one warp: n=65, factor=2.0, grid=cdiv(n, 64), block=32 |  |  |" in table
+    assert table[-1] == (
+        "Points for correctness are divided by weight: `one warp` counts 3, every other visible "
+        f"case 1, the hidden cases {assignment.hidden_cases} in all."
+    )
+    assert "weight" not in "".join(generated("cases", SILU))
+
+
+def test_given_headers_are_beside_the_files() -> None:
+    table = generated("signature", replace(SILU, given=("launcher.cuh",)))
+    assert "| CUDA C++ | `silu.cu`, `launcher.cuh` (given) |" in table[2]
+    assert "given" not in table[3]
 
 
 def test_hidden_cases_are_only_counted() -> None:

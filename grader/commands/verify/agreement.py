@@ -1,7 +1,7 @@
 """Agreement of stub, reference, header and spec.
 
 reference/NAME/FILE    exists for every kernel and language
-generated files        stubs, header, fingerprints and the handout's tiers are up to date
+generated files        stubs, header, fingerprints and the handout's tables are up to date
 signature              reference and stub define the entry as in the spec: the same
                        parameters, types (CUDA C++) and names, in order; inline CUDA in any of
                        its forms
@@ -145,7 +145,7 @@ def _generated_row(assignment: Assignment, repository: Path) -> Row:
         assignment.name,
         "generated files",
         "current",
-        expected="stubs, header, fingerprints and the handout's tiers are up to date",
+        expected="stubs, header, fingerprints and the handout's tables are up to date",
         problem=f"out of date: {', '.join(outdated)}" if outdated else "",
         note=note,
     )

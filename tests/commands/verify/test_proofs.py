@@ -36,6 +36,8 @@ def test_a_sound_assignment_passes_all(course: Course) -> None:
     # Two and four samples per language, no benchmarks, and no handout.
     warned = {row.check for row in lints if row.state is State.WARNING}
     assert warned == {"samples", "benchmarks", "handout"}
+    (few,) = (row.actual for row in lints if row.check == "samples")
+    assert few == "in CUDA C++ only 4 samples; in Triton only 2 samples"
 
 
 def test_a_word_that_the_oracle_does_not_know_is_reported(course: Course) -> None:
