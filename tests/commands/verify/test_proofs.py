@@ -69,7 +69,7 @@ ANSWER = '2 * x * w + inputs["shift"]'
             "torch.randn(n, generator=generator)",
             "torch.randn(n)",
             "same seed",
-            "`input` differs",
+            "`input` differs: use `generator` for all numbers",
         ),
         (
             "remembers",
@@ -130,7 +130,11 @@ def test_a_faulty_oracle_is_reported(
     if fault == "remembers":
         course.edit(PYTHON, "import torch\n", "import torch\n\ncalls = []\n")
     course.edit(PYTHON, old, new)
-    assert phrase in wrong(proofs(course))[check]
+    rows = proofs(course)
+    assert phrase in wrong(rows)[check]
+    (failed,) = (row for row in rows if row.check == check)
+    if not check.startswith("mutant"):
+        assert "oracle.py:" in failed.actual + failed.note
 
 
 def test_zeros_may_be_right_for_one_case(course: Course) -> None:
