@@ -57,7 +57,8 @@ def with_tables(
     for mark in _MARK.finditer(text):
         name, line = mark[1], text.count("\n", 0, mark.start()) + 1
         if opened is not None and name:
-            raise SpecError(f"`{mark[0]}` stands before an `<!-- end -->`", file=file, line=line)
+            message = f"`<!-- {kind}: generated -->` has no `<!-- end -->` before `{mark[0]}`"
+            raise SpecError(f"{message} in line {line}: add it", file=file, line=opened_line)
         if opened is not None:
             parts += [text[copied:opened], "\n", tables[kind](), "\n"]
             copied, opened = mark.start(), None

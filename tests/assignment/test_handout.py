@@ -181,7 +181,7 @@ def test_hidden_cases_are_only_counted() -> None:
     [
         ("<!-- point: generated -->\n<!-- end -->\n", 1, "did you mean `points`?"),
         ("\n<!-- points: generated -->\nno end\n", 2, "has no `<!-- end -->`"),
-        (f"{BEGIN}\n<!-- points: generated -->\n{END}\n", 2, "stands before an `<!-- end -->`"),
+        (f"{BEGIN}\n<!-- points: generated -->\n{END}\n", 1, "points: generated -->` in line 2"),
     ],
 )
 def test_a_wrong_comment_is_reported_with_its_line(text: str, line: int, phrase: str) -> None:

@@ -126,6 +126,13 @@ def test_tolerances_of_all_outputs_need_no_general_one(folder: Path) -> None:
     assert "add `exact = true`, or `atol` and `rtol`" in refusal(folder).message
 
 
+def test_a_misspelt_table_is_not_missing_as_well(folder: Path) -> None:
+    file = write(folder, GOOD.replace("[tolerance]", "[tolerence]"))
+    assert refusal(folder).message == (
+        f"{file}:31: `tolerence` is no known key of this table; did you mean `tolerance`?"
+    )
+
+
 def test_bounds_without_points_are_allowed(folder: Path) -> None:
     table = "counters = { sizes = { rows = 64, cols = 32 }, traffic = 3 }"
     write(folder, GOOD.replace("correctness = 60 }", f"correctness = 60 }}\n{table}"))
