@@ -83,8 +83,8 @@ def _hunks(lines: Sequence[str], patch: Path, reference: Path) -> dict[str, list
         elif current is not None and (match := _HUNK.fullmatch(line)):
             current.append(_Hunk(at=int(match[1]), number=number))
         elif line.startswith("@@"):
-            message = f"`{line[:40]}` is no head of a hunk: write `@@ -LINE +LINE @@`"
-            raise ValueError(f"{patch}:{number}: {message}, below the lines `---` and `+++`")
+            needs = "lines `---` and `+++` above it" if current is None else "`@@ -LINE +LINE @@`"
+            raise ValueError(f"{patch}:{number}: `{line[:40]}` is no head of a hunk: write {needs}")
         elif current and line[:1] in (" ", "-", "+", ""):
             # Editors strip the blank of an empty line.
             if line[:1] != "+":
