@@ -25,7 +25,8 @@ FigureName = Literal["load_sectors", "store_sectors", "shared_wavefronts", "traf
 FigureUnit = Literal["sectors", "wavefronts", "bytes"]
 FIGURES: tuple[FigureName, ...] = get_args(FigureName)
 CountName = Literal[
-    "launches", "shared_bytes", "registers", "barriers", "atomics", "global_loads"
+    "launches", "shared_bytes", "registers", "barriers", "atomics", "global_atomics",
+    "global_loads",
 ]  # fmt: skip
 COUNTS: tuple[CountName, ...] = get_args(CountName)
 
@@ -54,9 +55,9 @@ class CounterBounds:
     shared_wavefronts  wavefronts of shared memory ÷ those without bank conflicts
     traffic            bytes of all sectors ÷ bytes of the arrays, each moved once
 
-    `counts` bounds numbers of one call: `launches`; requests of warps, `global_loads` and
-    `atomics`; and the most of any kernel, `shared_bytes` and `barriers` of a block, `registers` of
-    a thread.
+    `counts` bounds numbers of one call: `launches`; requests of warps, `global_loads`,
+    `global_atomics` and `atomics`, those of shared memory included; and the most of any kernel,
+    `shared_bytes` and `barriers` of a block, `registers` of a thread.
 
     `special` and `special_counts` are bounds of one language, which replace the general ones.
     `dtype` is the type of the case, "" for the first of the signature's list.
@@ -103,6 +104,9 @@ def counter_problems(data: Mapping[str, Any], signature: Signature) -> Iterator[
                     (*at, "counters", language.value),
                     f"is for {language.phrase}, but the kernel has no such file: remove it",
                 )
+            for name in sorted(dialect(language).uncounted & set(bounds[language.value])):
+                message = f"is not counted in {language.phrase}: remove it"
+                yield Problem((*at, "counters", language.value, name), message)
         used = [Language(word) for word in kernel["files"]]
         for name in (*FIGURES, *COUNTS):
             if name in bounds and not any(_is_in(name, language) for language in used):

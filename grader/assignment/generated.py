@@ -54,7 +54,11 @@ def stub_text(solved: str) -> str:
     for number, line in enumerate(solved.splitlines(keepends=True), start=1):
         if _OPEN.match(line):
             if opened_at is not None:
-                raise ValueError(f"line {number}: TODO inside the TODO of line {opened_at}")
+                mark = line.split()[0]
+                raise ValueError(
+                    f"line {opened_at}: TODO(student) without an `end` before the TODO of line "
+                    f"{number}: add `{mark} end`"
+                )
             opened_at, empty = number, line.lstrip().startswith("#") and bool(_BLOCK.match(code))
         elif _CLOSE.match(line):
             if opened_at is None:
@@ -68,7 +72,7 @@ def stub_text(solved: str) -> str:
             code = line
         kept.append(line)
     if opened_at is not None:
-        raise ValueError(f"line {opened_at}: TODO(student) without an `end`")
+        raise ValueError(f"line {opened_at}: TODO(student) without an `end` below it: add it")
     return "".join(kept)
 
 

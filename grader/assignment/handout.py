@@ -57,7 +57,8 @@ def with_tables(
     for mark in _MARK.finditer(text):
         name, line = mark[1], text.count("\n", 0, mark.start()) + 1
         if opened is not None and name:
-            raise SpecError(f"`{mark[0]}` stands before an `<!-- end -->`", file=file, line=line)
+            message = f"`<!-- {kind}: generated -->` has no `<!-- end -->` before `{mark[0]}`"
+            raise SpecError(f"{message} in line {line}: add it", file=file, line=opened_line)
         if opened is not None:
             parts += [text[copied:opened], "\n", tables[kind](), "\n"]
             copied, opened = mark.start(), None
@@ -80,6 +81,8 @@ def _signature(assignment: Assignment) -> str:
         for language in one.languages:
             kernels = [kernel for kernel in one.kernels if language in kernel.files]
             files = [f"`{path}`" for kernel in kernels for path in kernel.paths_in(language)]
+            if dialect(language).includes:
+                files += [f"`{name}` (given)" for name in one.given]
             rows.append(
                 (
                     language.phrase,
@@ -116,10 +119,27 @@ def _cases(assignment: Assignment) -> str:
             only += [x.phrase for x in Language if case.languages == {x}]
             only += [f"on the {x.upper()}" for x in Device if case.devices == {x}]
             name = case_text(case.name, {}, case.title)
+            name += f", {case.launch}" if case.launch else ""
             rows.append((name, "yes" if case.memory else "", ", ".join(only)))
     hidden = assignment.hidden_cases
     more = f"\n\nThere are {hidden} hidden cases, with other sizes and values." if hidden else ""
-    return _markdown(rows) + more
+    weights = "".join(f"\n\n{words}." for words in weight_words(assignment))
+    return _markdown(rows) + more + weights
+
+
+def weight_words(assignment: Assignment) -> Iterator[str]:
+    """Yield how the points for correctness are divided, for each entry with groups of cases."""
+    for one in assignment.of_entries:
+        if not one.weights:
+            continue
+        visible = [case for case in one.cases if case.visibility is Visibility.VISIBLE]
+        groups = {case.title: case.weight for case in visible if case.weight is not None}
+        parts = [f"`{title}` counts {weight}" for title, weight in groups.items()]
+        if any(case.weight is None for case in visible):
+            parts.append("every other visible case 1")
+        parts += [f"the hidden cases {one.weight_of_hidden} in all"] * bool(one.hidden_cases)
+        entry = f" of `{one.signature.entry}`" if assignment.entries else ""
+        yield f"Points for correctness{entry} are divided by weight: {', '.join(parts)}"
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:

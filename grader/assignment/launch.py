@@ -47,6 +47,13 @@ class Launch:
             return ("BLOCK",)
         return tuple(f"BLOCK_{axis.upper()}" for axis in _AXES[: len(self.block)])
 
+    def __str__(self) -> str:
+        grid, block = (
+            "×".join(extent.text for extent in extents) for extents in (self.grid, self.block)
+        )
+        shared = "" if self.shared_bytes.text == "0" else f", shared_bytes={self.shared_bytes.text}"
+        return f"grid={grid}, block={block}{shared}"
+
     def words(self, sizes: Mapping[str, int | float]) -> dict[str, str]:
         """Return grid and block as a case's name has them: `grid=2x3, block=16x16`."""
         numbers = self.numbers(sizes)

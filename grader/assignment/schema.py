@@ -16,6 +16,7 @@ from typing import Any
 
 import jsonschema
 
+from grader.assignment.dialects import dialect
 from grader.assignment.problem import Problem, choices, named
 from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
@@ -160,7 +161,10 @@ def _problems(error: Any) -> Iterator[Problem]:
         case "additionalProperties" if error.validator_value is False:
             known = error.schema["properties"]
             for key in value:
-                if path and key in _ABOVE_TABLES and key not in known:
+                if language := _without_counter(path, key):
+                    message = f"is not counted in {language.phrase}: remove it"
+                    yield Problem((*path, key), message)
+                elif path and key in _ABOVE_TABLES and key not in known:
                     # In TOML a key below the head of a table is one of the table.
                     yield Problem(
                         (*path, key), "is a key of the whole spec: move it above [signature]"
@@ -170,12 +174,17 @@ def _problems(error: Any) -> Iterator[Problem]:
                         (*path, key), f"is no known key of this table{choices(key, known)}"
                     )
         case "required":
+            known = error.schema["properties"]
+            misspelt = {did_you_mean(key, known) for key in value if key not in known}
             for key in error.validator_value:
-                if key not in value:
+                # A misspelt key is told of as one.
+                if key not in value and f"; did you mean `{key}`?" not in misspelt:
                     yield Problem((*path, key), f"is missing{_purpose(error.schema, key)}")
         case "enum":
             allowed = [str(word) for word in error.validator_value]
-            meant = did_you_mean(str(value), allowed)
+            # "input" is meant to be "in".
+            begun = [word for word in allowed if str(value).startswith(word)]
+            meant = did_you_mean(max(begun, key=len, default=str(value)), allowed)
             yield Problem(path, f"is {_shown(value)}, must be one of {named(allowed)}{meant}")
         case "const":
             yield Problem(path, f"is {_shown(value)}, must be {_shown(error.validator_value)}")
@@ -196,6 +205,12 @@ def _problems(error: Any) -> Iterator[Problem]:
             yield Problem(path, sentence.format(value=_shown(value), limit=error.validator_value))
         case _:
             yield Problem(path, error.message)
+
+
+def _without_counter(path: KeyPath, key: str) -> Language | None:
+    """Return the language of a table in `counters`, if the key is a counter that it lacks."""
+    languages = list(Language) if path[-2:-1] == ("counters",) else []
+    return next((x for x in languages if x == path[-1] and key in dialect(x).uncounted), None)
 
 
 def _purpose(schema: Mapping[str, Any], key: str) -> str:

@@ -105,12 +105,13 @@ def tolerance_problems(
     """
     table = data["tolerance"]
     dtypes = [kind.word for kind in signature.dtypes] if signature is not None else []
-    outputs = None if signature is None else [*dtypes, *(one.name for one in signature.outputs)]
+    names = [] if signature is None else [one.name for one in signature.outputs]
+    outputs = None if signature is None else [*dtypes, *names]
     yield from _table_problems(table, ("tolerance",), outputs)
     for language in sorted(languages):
         by_type = bool(dtypes) and set(dtypes) <= set(table)
-        said = {"exact", "atol", "rtol", *Language(language).tables} & set(table)
-        if not said and not by_type:
+        by_output = bool(names) and all(_says(table.get(name), language) for name in names)
+        if not (_says(table, language) or by_type or by_output):
             message = "is missing, and so is what holds in every language: add `exact = true`, or"
             yield Problem(("tolerance", language), f"{message} `atol` and `rtol`")
     for index, case in enumerate(data["cases"]):
@@ -119,6 +120,12 @@ def tolerance_problems(
             yield from _table_problems(case["tolerance"], at, outputs)
             if "exact" in case:
                 yield Problem(at, "excludes `exact` of the case: remove it, or that")
+
+
+def _says(table: Any, language: str) -> bool:
+    """True if a table says when an element is right in a language."""
+    keys = {"exact", "atol", "rtol", *Language(language).tables}
+    return isinstance(table, Mapping) and bool(keys & set(table))
 
 
 def _table_problems(

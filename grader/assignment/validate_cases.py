@@ -49,7 +49,8 @@ def case_problems(data: Table, signature: Signature) -> Iterator[Problem]:
         yield from language_problems(case, used, at)
         lists = list(_list_problems(case, at))
         yield from size_problems(case["sizes"], signature, (*at, "sizes"), lists)
-        yield from _launch_problems(case, signature, at, map(Language, used))
+        if not lists:  # there are no cases to launch for
+            yield from _launch_problems(case, signature, at, map(Language, used))
         yield from dtype_problems(case, signature, at)
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")

@@ -32,7 +32,7 @@ _WORDS = [str(word) for word in DRAFTED]
     multiple=True,
     metavar="ARGUMENT",
     help="An argument of the function, in order (repeatable): NAME:TYPE[EXTENTS]:ROLE for an "
-    "array (in, out, inout), NAME:TYPE for a scalar.",
+    "array (in, out, inout; in without it), NAME:TYPE for a scalar.",
 )
 @click.option(
     "--entry",

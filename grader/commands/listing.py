@@ -10,7 +10,7 @@ from rich.console import Console
 
 from grader.assignment.cases import Case
 from grader.assignment.generated import TEMPLATES
-from grader.assignment.handout import HANDOUT
+from grader.assignment.handout import HANDOUT, weight_words
 from grader.assignment.model import Assignment, Kernel
 from grader.formats.page import GAP, Page
 from grader.text.numbers import points
@@ -72,6 +72,8 @@ def list_one(assignment: Assignment, console: Console) -> None:
     )
     if hidden := assignment.hidden_cases:
         page.sentence(f"{hidden} more cases are hidden; the course draws their sizes")
+    for words in weight_words(assignment):
+        page.sentence(f"{words[0].lower()}{words[1:]}")
     if assignment.benchmarks and CheckName.PERFORMANCE in checks:
         names = _joined(benchmark.name for benchmark in assignment.benchmarks)
         page.sentence(f"timed, on a GPU only: {names}")
@@ -94,8 +96,7 @@ def list_one(assignment: Assignment, console: Console) -> None:
             )
     if rule := assignment.late:
         page.sentence(
-            f"late: {100 * rule.lose:.3g} % of the points for each {rule.period_h:g} hours that "
-            f"have begun{f' after {rule.grace_h:g} hours' * bool(rule.grace_h)}, at most "
+            f"late: {100 * rule.lose:.3g} % of the points for {rule.periods}, at most "
             f"{100 * rule.most:.3g} %"
         )
     here = Path.cwd()

@@ -22,7 +22,7 @@ from grader.grading.plan import Options
 from grader.grading.score import check_line, shares
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Visibility
 
 NOT_YET = "not graded yet"
 
@@ -78,7 +78,9 @@ def check_results(
     correct: bool | None,
 ) -> list[CheckResult]:
     """Return a line for each outcome of a check; `correct` is None while that is undecided."""
-    most = shares(kernel.points.get(check.name, 0.0), [one.weight for one in outcomes])
+    hidden = [one.visibility is not Visibility.VISIBLE for one in outcomes]
+    weights = [one.weight for one in outcomes]
+    most = shares(kernel.points.get(check.name, 0.0), weights, hidden)
     lines = []
     for outcome, share in zip(outcomes, most, strict=True):
         line = replace(

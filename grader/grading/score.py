@@ -40,15 +40,56 @@ def check_line(check: CheckName, verdict: Verdict, most: float, message: str) ->
     )
 
 
-def shares(most: float, counts: Sequence[int]) -> list[float]:
-    """Divide `most` points by weight, rounded to hundredths, so that the sum stays `most`."""
+def shares(most: float, counts: Sequence[int], hidden: Sequence[bool] = ()) -> list[float]:
+    """Divide `most` points among lines by weight, so that the sum stays `most`.
+
+    Whole points are divided into whole points, by the largest remainder; a line with a weight has
+    at least one if there are enough. Visible and `hidden` lines together are divided first: a copy
+    of the assignment with one line for all hidden cases then has the same visible ones. Other
+    points are rounded to hundredths.
+    """
+    if not sum(counts):
+        return [0.0 for _ in counts]
+    if most != int(most):
+        return _hundredths(most, counts)
+    sides = [
+        [k for k, _ in enumerate(counts) if (k < len(hidden) and hidden[k]) is side]
+        for side in (False, True)
+    ]
+    weights = [sum(counts[k] for k in side) for side in sides]
+    seen = sum(counts[k] > 0 for k in sides[0])
+    parts = [0.0 for _ in counts]
+    for side, points in zip(sides, _whole(int(most), weights, [seen, weights[1] > 0]), strict=True):
+        own = [counts[k] for k in side]
+        for k, part in zip(side, _whole(points, own, [count > 0 for count in own]), strict=True):
+            parts[k] = float(part)
+    return parts
+
+
+def _whole(points: int, counts: Sequence[int], least: Sequence[int]) -> list[int]:
+    """Divide whole points by weight; each part is at least `least` if there are enough."""
     total = sum(counts)
     if not total:
-        return [0.0 for _ in counts]
+        return [0 for _ in counts]
+    if sum(least) > points:
+        least = [0 for _ in counts]
+    parts = [max(points * count // total, low) for count, low in zip(counts, least, strict=True)]
+    while (given := sum(parts)) != points:
+        # How far each is below its exact share, in parts of a point.
+        short = [points * count - total * part for count, part in zip(counts, parts, strict=True)]
+        if given < points:
+            parts[short.index(max(short))] += 1
+        else:
+            above = [k for k, part in enumerate(parts) if part > least[k]]
+            parts[min(above, key=short.__getitem__)] -= 1
+    return parts
+
+
+def _hundredths(most: float, counts: Sequence[int]) -> list[float]:
     parts, given, counted = [], 0.0, 0
     for count in counts:
         counted += count
-        up_to_here = round(most * counted / total, 2)
+        up_to_here = round(most * counted / sum(counts), 2)
         parts.append(round(up_to_here - given, 2))
         given = up_to_here
     return parts

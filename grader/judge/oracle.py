@@ -168,12 +168,8 @@ class Oracle:
         sentence = one_line(answer)[:_MOST_SENTENCE] if isinstance(answer, str) else ""
         if not sentence:
             what = "an empty text" if isinstance(answer, str) else type(answer).__name__
-            code = getattr(self._function("accept"), "__code__", None)
-            self._broken(
-                f"accept{self._suffix}({case.name}) returned {what}, not True, False or a sentence "
-                "about what is wrong",
-                line=getattr(code, "co_firstlineno", None),
-            )
+            wanted = "True, False or a sentence about what is wrong"
+            self._returned("accept", f"{what}, not {wanted}", case.name)
         return sentence
 
     @property
@@ -192,7 +188,7 @@ class Oracle:
             return {}
         known = self._call("mistakes", case, self.arguments(case, inputs))
         if not isinstance(known, Mapping):
-            self._broken(f"mistakes{self._suffix}() returned {type(known).__name__}, not a dict")
+            self._returned("mistakes", f"{type(known).__name__}, not a dict")
         return {
             one_line(str(sentence)): {
                 argument.name: self._expected(argument, results, case)
@@ -227,8 +223,7 @@ class Oracle:
         dtype = _torch_type(signature.element_type(argument, language).word)
         value = self._array("inputs", argument, made, case)
         if value.dtype != dtype:
-            what = f"inputs{self._suffix}() returned `{argument.name}` as {value.dtype}"
-            self._broken(f"{what}, not {dtype}")
+            self._returned("inputs", f"`{argument.name}` as {value.dtype}, not {dtype}")
         return value
 
     def _expected(self, argument: Argument, made: Any, case: Case) -> torch.Tensor:
@@ -236,30 +231,33 @@ class Oracle:
         if value.dtype.is_floating_point or value.dtype.is_complex:
             wide = torch.complex128 if value.dtype.is_complex else torch.float64
             if value.dtype != wide:
-                what = f"expected{self._suffix}() returned `{argument.name}` as {value.dtype}"
-                self._broken(f"{what}, not {wide}")
+                self._returned("expected", f"`{argument.name}` as {value.dtype}, not {wide}")
             return value
         return value.to(torch.int64)
 
     def _array(self, function: str, argument: Argument, made: Any, case: Case) -> torch.Tensor:
         if not isinstance(made, Mapping) or argument.name not in made:
-            self._broken(
-                f"{function}{self._suffix}() returned no `{argument.name}`: return a dict with it"
-            )
+            self._returned(function, f"no `{argument.name}`: return a dict with it")
         value = made[argument.name]
         if type(value) is not torch.Tensor:
-            self._broken(
-                f"{function}{self._suffix}() returned `{argument.name}` as "
-                f"{type(value).__name__}, not a tensor"
-            )
+            kind = type(value).__name__
+            self._returned(function, f"`{argument.name}` as {kind}, not a tensor")
         shape = self._assignment.signature.shape(argument, case.sizes)
         if tuple(value.shape) != shape:
-            self._broken(
-                f"{function}{self._suffix}() returned `{argument.name}` with shape "
-                f"{tuple(value.shape)}, not {shape}, for {case.name}"
-            )
+            given = f"`{argument.name}` with shape {tuple(value.shape)}"
+            self._returned(function, f"{given}, not {shape}, for {case.name}")
         # A contiguous copy: a view such as one column of a matrix would keep its stride.
         return value.detach().clone(memory_format=torch.contiguous_format)
+
+    def place(self, name: str) -> str:
+        """Return file and line of a function's definition: `…/oracle.py:12`."""
+        code = getattr(self._function(name), "__code__", None)
+        line = f":{code.co_firstlineno}" if code is not None else ""
+        return f"{self._assignment.oracle}{line}"
+
+    def _returned(self, function: str, what: str, case: str = "") -> NoReturn:
+        called = f"{function}{self._suffix}({case})"
+        raise GraderError(f"{self.place(function)}: {called} returned {what}")
 
     def _broken(self, what: str, line: int | None = None) -> NoReturn:
         place = f"{self._assignment.oracle}:{line}" if line else self._assignment.oracle

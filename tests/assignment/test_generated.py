@@ -94,7 +94,11 @@ def test_stub_of_python() -> None:
     [
         ("end missing", SOLVED.replace("    // end\n", ""), "line 4: TODO(student) without"),
         ("todo missing", SOLVED.replace("TODO(student)", "todo"), "line 11: `end` without"),
-        ("todo twice", SOLVED.replace("// Store.", "// TODO(student): 1"), "inside the TODO of"),
+        (
+            "todo twice",
+            SOLVED.replace("// Store.", "// TODO(student): 1"),
+            "line 4: TODO(student) without an `end` before the TODO of line 9: add `// end`",
+        ),
     ],
 )
 def test_marks_without_partner_are_refused(fault: str, solved: str, phrase: str) -> None:

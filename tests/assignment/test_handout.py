@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,33 @@ def test_the_points_add_up() -> None:
     ]
 
 
+def test_groups_of_cases_have_their_weight_and_a_launch_of_their_own(tmp_path: Path) -> None:
+    folder = shutil.copytree(REPOSITORY / "assignments" / "grid_stride", tmp_path / "grid_stride")
+    spec = folder / "assignment.toml"
+    case = """
+[[cases]]
+name = "one warp"
+weight = 3
+launch = { grid = ["cdiv(n, 64)"], block = [32] }
+sizes = { n = [99, 65], factor = 2.0 }
+"""
+    spec.write_text(f"{spec.read_text()}{case}")
+    assignment = read_assignment(folder)
+    table = generated("cases", assignment)
+    assert "| one warp: n=65, factor=2.0, grid=cdiv(n, 64), block=32 |  |  |" in table
+    assert table[-1] == (
+        "Points for correctness are divided by weight: `one warp` counts 3, every other visible "
+        f"case 1, the hidden cases {assignment.hidden_cases} in all."
+    )
+    assert "weight" not in "".join(generated("cases", SILU))
+
+
+def test_given_headers_are_beside_the_files() -> None:
+    table = generated("signature", replace(SILU, given=("launcher.cuh",)))
+    assert "| CUDA C++ | `silu.cu`, `launcher.cuh` (given) |" in table[2]
+    assert "given" not in table[3]
+
+
 def test_hidden_cases_are_only_counted() -> None:
     table = "\n".join(generated("cases", SILU))
     visible = [one for one in SILU.cases if one.visibility is Visibility.VISIBLE]
@@ -153,7 +181,7 @@ def test_hidden_cases_are_only_counted() -> None:
     [
         ("<!-- point: generated -->\n<!-- end -->\n", 1, "did you mean `points`?"),
         ("\n<!-- points: generated -->\nno end\n", 2, "has no `<!-- end -->`"),
-        (f"{BEGIN}\n<!-- points: generated -->\n{END}\n", 2, "stands before an `<!-- end -->`"),
+        (f"{BEGIN}\n<!-- points: generated -->\n{END}\n", 1, "points: generated -->` in line 2"),
     ],
 )
 def test_a_wrong_comment_is_reported_with_its_line(text: str, line: int, phrase: str) -> None:

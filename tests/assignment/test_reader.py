@@ -116,6 +116,23 @@ def test_a_language_may_have_bounds_of_its_own(folder: Path) -> None:
     assert bounds.of(Language.TRITON) == {"traffic": 3.0}
 
 
+def test_tolerances_of_all_outputs_need_no_general_one(folder: Path) -> None:
+    table = "[tolerance]\natol = 1e-7\nrtol = 1e-5\ntriton = { rtol = 1e-3 }\n"
+    assert table in GOOD
+    write(folder, GOOD.replace(table, "[tolerance]\noutput = { rtol = 1e-4 }\n"))
+    (one, *_) = (assignment := read_assignment(folder)).cases
+    assert assignment.tolerance(one, Language.CUDA, "output") == Tolerance(rtol=1e-4)
+    write(folder, GOOD.replace(table, "[tolerance]\noutput = { max_wrong_fraction = 0.1 }\n"))
+    assert "add `exact = true`, or `atol` and `rtol`" in refusal(folder).message
+
+
+def test_a_misspelt_table_is_not_missing_as_well(folder: Path) -> None:
+    file = write(folder, GOOD.replace("[tolerance]", "[tolerence]"))
+    assert refusal(folder).message == (
+        f"{file}:31: `tolerence` is no known key of this table; did you mean `tolerance`?"
+    )
+
+
 def test_bounds_without_points_are_allowed(folder: Path) -> None:
     table = "counters = { sizes = { rows = 64, cols = 32 }, traffic = 3 }"
     write(folder, GOOD.replace("correctness = 60 }", f"correctness = 60 }}\n{table}"))

@@ -241,6 +241,20 @@ def test_counts_are_those_of_the_kernel(graded: Callable[..., KernelResult]) -> 
     assert (check.verdict, check.score) == (Verdict.ACCEPTED, 40)
 
 
+def test_atomics_on_shared_memory_are_none_on_global_memory(
+    graded: Callable[..., KernelResult],
+) -> None:
+    bound = CountBound(most=0)
+    check = counters(graded("atomic_tile.cu", **counts(atomics=bound, global_atomics=bound)))
+    found = {one.name: one.counted for one in evidence(check).counts}
+    # A request for each row of a tile that exists.
+    assert found == {"atomics": 2048, "global_atomics": 0}
+    assert check.message == (
+        "turn.cu: 2048 requests of warps for atomic operations, the assignment allows at most 0"
+    )
+    assert "shared memory count as well" in check.hint
+
+
 @pytest.mark.parametrize(
     ("name", "bound", "message"),
     [

@@ -8,6 +8,7 @@ from dataclasses import replace
 from paths import REPOSITORY
 from rich.console import Console
 
+from grader.assignment.late import LateRule
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.commands.listing import list_all, list_one
@@ -51,6 +52,13 @@ def test_a_course_without_weeks_has_a_plain_table() -> None:
 
 def test_one_assignment_has_its_week() -> None:
     assert "Softmax of each row (softmax), week 7, 100 points" in shown(assignment("softmax"))
+
+
+def test_late_periods_begin_after_the_grace() -> None:
+    rule = LateRule(period_h=24, lose=0.1, grace_h=1, most=0.5)
+    words = "10 % of the points for each 24 hours that have begun after a grace of 1 hour, at most"
+    assert words in shown(replace(assignment("silu"), late=rule))
+    assert LateRule(period_h=1, lose=0.1).periods == "each hour that has begun"
 
 
 def test_benchmarks_without_points_for_speed_are_not_told_to_students() -> None:

@@ -15,8 +15,10 @@ from grader.commands.scaffold.files import course_folder, gaps, write_files
 from grader.commands.verify import lints
 from grader.commands.verify.lints import benchmarks
 from grader.commands.verify.oracle_proofs import oracle_rows
+from grader.commands.verify.patches import patched_files
 from grader.commands.verify.row import State
 from grader.commands.verify.run import verify
+from grader.commands.verify.samples import patches_of
 from grader.errors import SpecError, UsageError
 from grader.vocabulary import Device, Language
 
@@ -225,6 +227,18 @@ def test_places_to_fill_in_are_listed_with_their_lines(tmp_path: Path) -> None:
         assert "FILL IN" in line and text == line.strip()
     named = {file.name for file, _, _ in found}
     assert named == {"README.md", "assignment.toml", "oracle.py", "fresh.cu", "fresh.py"}
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_samples_apply_after_all_places_are_filled_in(kernel: bool, tmp_path: Path) -> None:
+    files = write_files(make_draft("fresh", None, [], ADDITION, kernel=kernel), tmp_path)
+    reference = tmp_path / "reference/fresh"
+    for file, _, text in gaps(files, tmp_path):
+        path = tmp_path / file
+        path.write_text(path.read_text().replace(text, text.replace("FILL IN", "because")))
+    (patch,) = patches_of(reference)
+    assert set(patched_files(patch, reference)) == {"fresh.cu", "fresh.py"}
+    assert "FILL IN" not in "".join(path.read_text() for path in reference.rglob("*.*"))
 
 
 @pytest.mark.parametrize("tree", ["assignments", "reference", "student_template"])

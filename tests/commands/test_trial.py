@@ -31,6 +31,9 @@ def test_the_archive_grades_a_submission_in_a_folder(tmp_path: Path) -> None:
 
 def test_the_sample_of_metadata_is_read() -> None:
     assert read_metadata(SHIPPED) is not None
+    page = (REPOSITORY / "docs/ci.md").read_text(encoding="utf-8")
+    shown = page.partition("```json\n")[2].partition("```")[0]
+    assert json.loads(shown) == json.loads(SHIPPED.read_text(encoding="utf-8"))
 
 
 def test_what_cannot_be_copied_is_named(tmp_path: Path) -> None:

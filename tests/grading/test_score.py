@@ -102,23 +102,52 @@ def test_shares_lose_nothing(most: float, counts: list[int]) -> None:
 
 @given(MOST, COUNTS)
 def test_share_is_its_part_to_the_hundredth(most: float, counts: list[int]) -> None:
+    most += 0.005 * (most == int(most))  # whole points are divided otherwise
     for part, count in zip(score.shares(most, counts), counts, strict=True):
         assert part >= 0
         assert part == round(part, 2)
-        assert not any(counts) or abs(part - most * count / sum(counts)) <= 0.0101
+        assert not any(counts) or abs(part - most * count / sum(counts)) <= 0.0151
+
+
+LINES = st.lists(st.tuples(st.integers(0, 200), st.booleans()), min_size=1, max_size=8)
+
+
+@given(st.integers(0, 200), LINES)
+def test_whole_points_have_whole_shares(most: int, lines: list[tuple[int, bool]]) -> None:
+    counts, hidden = [count for count, _ in lines], [unseen for _, unseen in lines]
+    parts = score.shares(float(most), counts, hidden)
+    assert all(part == int(part) for part in parts)
+    assert sum(parts) == (most if any(counts) else 0)
+    seen = [
+        (part, count)
+        for part, count, unseen in zip(parts, counts, hidden, strict=True)
+        if not unseen
+    ]
+    if most > len(lines):
+        assert all(bool(part) == bool(count) for part, count in seen)
+    # A copy of the assignment has one line for all hidden cases.
+    rest = sum(count for count, unseen in lines if unseen)
+    copy = score.shares(
+        float(most), [count for _, count in seen] + [rest], [False] * len(seen) + [True]
+    )
+    assert copy[:-1] == [part for part, _ in seen]
 
 
 @given(MOST, st.integers(1, 20), st.integers(1, 8))
-def test_equal_counts_differ_by_a_hundredth_at_most(most: float, count: int, groups: int) -> None:
+def test_equal_counts_have_nearly_equal_shares(most: float, count: int, groups: int) -> None:
     parts = score.shares(most, [count] * groups)
-    assert round(max(parts) - min(parts), 2) <= 0.01
+    assert round(max(parts) - min(parts), 2) <= (1 if most == int(most) else 0.01)
 
 
 @pytest.mark.parametrize(
     ("most", "counts", "parts"),
     [
         (75.0, [12, 3], [60.0, 15.0]),  # SiLU's
-        (100.0, [1, 1, 1], [33.33, 33.34, 33.33]),
+        (100.0, [1, 1, 1], [34.0, 33.0, 33.0]),
+        (12.5, [1, 1, 1], [4.17, 4.16, 4.17]),
+        (13.0, [22, 3], [11.0, 2.0]),
+        (13.0, [60, 1], [12.0, 1.0]),
+        (1.0, [1, 1], [1.0, 0.0]),
         (0.03, [1, 1], [0.01, 0.02]),
         (40.0, [0, 5], [0.0, 40.0]),
         (40.0, [0, 0], [0.0, 0.0]),
@@ -201,13 +230,13 @@ def test_groups_of_cases_earn_points_by_their_weight() -> None:
     outcomes = by_visibility(verified, {"edges": 4, "tall": 1, "wide": 2})
     checks = check_results.check_results(KERNEL, CorrectnessCheck(), outcomes, correct=None)
     assert [(check.name, check.max_score, check.score) for check in checks] == [
-        ("correctness", 20.45, 0.0),
-        ("correctness, edges", 27.28, 27.28),
-        ("correctness, hidden", 6.82, 6.82),
-        ("correctness, hidden, group 2", 6.81, 0.0),
-        ("correctness, hidden, wide", 13.64, 13.64),
+        ("correctness", 21.0, 0.0),
+        ("correctness, edges", 27.0, 27.0),
+        ("correctness, hidden", 7.0, 7.0),
+        ("correctness, hidden, group 2", 7.0, 0.0),
+        ("correctness, hidden, wide", 13.0, 13.0),
     ]
-    assert round(sum(check.max_score for check in checks), 2) == 75
+    assert sum(check.max_score for check in checks) == 75
 
 
 def test_each_visibility_has_an_entry_and_its_share() -> None:
@@ -221,13 +250,13 @@ def test_each_visibility_has_an_entry_and_its_share() -> None:
         "correctness, after published",
     ]
     assert sum(check.score or 0.0 for check in checks) == 75.0
-    assert [check.max_score for check in checks] == [18.75] * 4
+    assert [check.max_score for check in checks] == [19.0, 19.0, 19.0, 18.0]
 
 
 def test_an_entry_is_all_or_nothing() -> None:
     seen, hidden = correctness(case(1), case(2, Verdict.WRONG_ANSWER), case(3), unseen(4))
-    assert (seen.verdict, seen.score, seen.max_score) == (Verdict.WRONG_ANSWER, 0.0, 56.25)
-    assert (hidden.verdict, hidden.score, hidden.max_score) == (Verdict.ACCEPTED, 18.75, 18.75)
+    assert (seen.verdict, seen.score, seen.max_score) == (Verdict.WRONG_ANSWER, 0.0, 56.0)
+    assert (hidden.verdict, hidden.score, hidden.max_score) == (Verdict.ACCEPTED, 19.0, 19.0)
 
 
 def test_right_cases_beside_a_forged_one_earn_nothing() -> None:
@@ -439,7 +468,7 @@ def test_kernel_has_the_sum_of_its_checks_and_the_gravest_verdict() -> None:
         memory(Verdict.NOT_MEASURED, correct=True),
     ]
     result = kernel(*checks)
-    assert (result.verdict, result.score, result.pending) == (Verdict.WRONG_ANSWER, 37.5, 25.0)
+    assert (result.verdict, result.score, result.pending) == (Verdict.WRONG_ANSWER, 38.0, 25.0)
     assert (result.max_score, result.counted, result.file) == (100.0, True, "silu.cu")
     assert result.checks == tuple(checks)
 

@@ -210,28 +210,40 @@ ORACLES = [
     ("expected", "    1 / 0", r"oracle\.py:2: expected\(n=33\) raised ZeroDivisionError"),
     ("expected", "    raise SystemExit(0)", r"oracle\.py:2: expected\(n=33\) raised SystemExit"),
     ("inputs", "    1 / 0", r"oracle\.py:2: inputs\(n=33\) raised ZeroDivisionError"),
-    ("inputs", "    return None", r"inputs\(\) returned no `input`: return a dict with it"),
-    ("inputs", "    return {}", r"inputs\(\) returned no `input`: return a dict with it"),
-    ("inputs", "    return {'input': [1, 2]}", r"inputs\(\) returned `input` as list"),
+    (
+        "inputs",
+        "    return None",
+        r"oracle\.py:1: inputs\(\) returned no `input`: return a dict with it",
+    ),
+    (
+        "inputs",
+        "    return {}",
+        r"oracle\.py:1: inputs\(\) returned no `input`: return a dict with it",
+    ),
+    (
+        "inputs",
+        "    return {'input': [1, 2]}",
+        r"oracle\.py:1: inputs\(\) returned `input` as list",
+    ),
     (
         "inputs",
         "    return {'input': torch.ones(case.sizes['n'], dtype=torch.float64)}",
-        r"inputs\(\) returned `input` as torch\.float64, not torch\.float32",
+        r"oracle\.py:1: inputs\(\) returned `input` as torch\.float64, not torch\.float32",
     ),
     (
         "inputs",
         "    return {'input': torch.ones(7)}",
-        r"inputs\(\) returned `input` with shape \(7,\), not \(33,\), for n=33",
+        r"oracle\.py:1: inputs\(\) returned `input` with shape \(7,\), not \(33,\), for n=33",
     ),
     (
         "expected",
         "    return {'output': inputs['input']}",
-        r"expected\(\) returned `output` as torch\.float32, not torch\.float64",
+        r"oracle\.py:1: expected\(\) returned `output` as torch\.float32, not torch\.float64",
     ),
     (
         "expected",
         "    return {'output': inputs['input'].double()[:-1]}",
-        r"expected\(\) returned `output` with shape \(32,\), not \(33,\), for n=33",
+        r"oracle\.py:1: expected\(\) returned `output` with shape \(32,\), not \(33,\), for n=33",
     ),
     ("", "raise RuntimeError('no torch today')", r"oracle\.py:1: loading it raised RuntimeError"),
 ]

@@ -809,6 +809,13 @@ BAD = [
         "did you mean `int32`?",
     ),
     Bad(
+        "role-written-out",
+        'shape = ["rows", "cols"], role = "in" }',
+        'shape = ["rows", "cols"], role = "input" }',
+        "signature.arguments[0].role",
+        "did you mean `in`?",
+    ),
+    Bad(
         "role-of-a-scalar",
         '"cols", type = "int32"',
         '"cols", type = "int32", role = "in"',
@@ -1087,8 +1094,18 @@ BAD = [
         "correctness = 40 }\ncounters = { sizes = { rows = 64, cols = 32 }, "
         "triton = { barriers = 1 } }",
         "kernels[0].counters.triton.barriers",
-        "is no known key",
+        "is not counted in Triton: remove it",
         below=1,
+    ),
+    Bad(
+        "count-that-numba-lacks",
+        'files = { cuda = "v2.cu" }',
+        'files = { cuda = "v2.cu", numba = "v2_numba.py" }\n'
+        "counters = { sizes = { rows = 64, cols = 32 }, numba = { registers = 9 } }",
+        "kernels[1].counters.numba.registers",
+        "is not counted in Numba: remove it",
+        below=2,
+        also=('triton = "float16"\n', 'triton = "float16"\nnumba = "float32"\n'),
     ),
     Bad(
         "late-without-a-period",
@@ -1291,6 +1308,15 @@ _LAUNCHES = [
         "signature.launch.grid",
         "is 0 in x, but CUDA takes 1 to 2147483647",
         line=8,
+    ),
+    Bad(
+        "lists-of-different-lengths-beside-a-launch",
+        'entry = "scale"\n',
+        'entry = "scale"\nkind = "kernel"\nlaunch = { grid = ["rows"], block = [64] }\n',
+        "cases[0].sizes",
+        "has lists of different lengths (rows has 3, cols has 2)",
+        line=42,
+        also=("rows = [1, 7], cols", "rows = [1, 7, 9], cols"),
     ),
     _launch(
         "launch-that-divides-by-zero",

@@ -87,6 +87,7 @@ _COUNTED: dict[CountName, tuple[str, str, str]] = {
     "registers": ("register", "registers", "of a thread"),
     "barriers": ("barrier", "barriers", "passed by a block"),
     "atomics": ("request", "requests", "of warps for atomic operations"),
+    "global_atomics": ("request", "requests", "of warps for atomic operations on global memory"),
     "global_loads": ("request", "requests", "of warps for loads from global memory"),
 }
 

@@ -136,12 +136,14 @@ def _threads(block: tuple[int, int, int]) -> int:
 
 
 def _requests(lines: Sequence[CounterLine]) -> dict[CountName, int]:
-    """Return how many requests warps make for loads from global memory, and atomic ones."""
+    """Return how many requests warps make for atomic operations and loads."""
+    count_of: Counter[tuple[str, str]] = Counter()
+    for line in lines:
+        count_of[line.space, line.access] += line.requests
     return {
-        "atomics": sum(line.requests for line in lines if line.access == "atomic"),
-        "global_loads": sum(
-            line.requests for line in lines if (line.space, line.access) == ("global", "load")
-        ),
+        "atomics": count_of["global", "atomic"] + count_of["shared", "atomic"],
+        "global_atomics": count_of["global", "atomic"],
+        "global_loads": count_of["global", "load"],
     }
 
 

@@ -229,7 +229,7 @@ def notes(metadata: Metadata | None, rule: LateRule | None = None) -> tuple[str,
     if rule is not None and (lost := rule.share_lost(late)):
         words += (
             f": {100 * lost:.3g} % of the points below are taken off the whole score, "
-            f"{100 * rule.lose:.3g} % for each {rule.period_h:g} hours that have begun"
+            f"{100 * rule.lose:.3g} % for {rule.periods}"
         )
     return (f"{words}.",)
 

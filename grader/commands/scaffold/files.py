@@ -70,7 +70,10 @@ def write_files(draft: Draft, course: Path, handout: Path | None = None) -> tupl
 
 
 def gaps(files: tuple[Path, ...], course: Path) -> Iterator[tuple[Path, int, str]]:
-    """Yield file, number and text of the lines to fill in, except in the generated stubs."""
+    """Yield file, number and text of the lines to fill in, except in stubs and samples.
+
+    Stubs are generated, and samples have no such line.
+    """
     for file in files:
         if file.parts[0] == TEMPLATES or "samples" in file.parts:
             continue

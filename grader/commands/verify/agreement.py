@@ -1,24 +1,29 @@
 """Agreement of stub, reference, header and spec.
 
 reference/NAME/FILE    exists for every kernel and language
-generated files        stubs, header, fingerprints and the handout's tiers are up to date
+generated files        stubs, header, fingerprints and the handout's tables are up to date
 signature              reference and stub define the entry as in the spec: the same
-                       parameters, types (CUDA C++) and names, in order
+                       parameters, types (CUDA C++) and names, in order; inline CUDA in any of
+                       its forms
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment.dialects import dialect
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
 from grader.assignment.model import Assignment
 from grader.assignment.signature import Signature
+from grader.build.artifact import Rejected
 from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
+from grader.languages.cuda_cpp import TranslatedToCuda
+from grader.languages.registry import support_of
+from grader.submission.reader import SourceFile
 from grader.vocabulary import Language
 
 _FIX = "`grade verify --update` writes them"
@@ -44,28 +49,38 @@ def _file_rows(
         yield proof(assignment.name, subject, "is there", expected="a solved file", problem="none")
         return
     python = language.base.syntax == "python"
-    allowed = [
-        one if python else parameters(one, signature, language)
-        for one in dialect(language).declarations(signature)
-    ]
+    declarations = dialect(language).declarations(signature)
+    support = support_of(language)
+    translation = support if isinstance(support, TranslatedToCuda) else None
+    # A translated file has the entry as CUDA C++ declares it, in whichever form it was written.
+    compared = [signature.c_declaration] if translation else declarations
+    allowed = [one if python else parameters(one, signature, language) for one in compared]
     wrong = []
     # A given header, such as a launcher, may define the entry.
     given = assignment.given if dialect(language).includes else ()
     for what, folder in (("reference", solved), ("stub", stub)):
-        files = (*(assignment.folder / name for name in given), *map(folder.joinpath, paths))
-        text = "\n".join(
-            file.read_text(encoding="utf-8-sig", errors="replace")
-            for file in files
-            if file.is_file()
-        )
+        text = _text(map(folder.joinpath, paths))
+        if translation:
+            made = translation.translate(assignment, SourceFile(path=paths[0], text=text))
+            if isinstance(made, Rejected):
+                wrong.append(f"the {what}: {made.message}")
+                continue
+            text = made.text
+        text = "\n".join((_text(assignment.folder / name for name in given), text))
         defined = parameters(text, signature, language)
         if defined not in allowed:
             found = (
                 defined or _syntax_error(text, language) or f"no definition of {signature.entry}"
             )
             wrong.append(f"the {what}: {found}")
-    expected = f"{allowed[0]}, in reference and stub"
+    expected = f"{declarations[0] if translation else allowed[0]}, in reference and stub"
     yield proof(assignment.name, subject, "signature", expected=expected, problem="; ".join(wrong))
+
+
+def _text(files: Iterable[Path]) -> str:
+    return "\n".join(
+        file.read_text(encoding="utf-8-sig", errors="replace") for file in files if file.is_file()
+    )
 
 
 def parameters(text: str, signature: Signature, language: Language) -> str | None:
@@ -130,7 +145,7 @@ def _generated_row(assignment: Assignment, repository: Path) -> Row:
         assignment.name,
         "generated files",
         "current",
-        expected="stubs, header, fingerprints and the handout's tiers are up to date",
+        expected="stubs, header, fingerprints and the handout's tables are up to date",
         problem=f"out of date: {', '.join(outdated)}" if outdated else "",
         note=note,
     )

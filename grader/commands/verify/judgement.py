@@ -165,7 +165,8 @@ def propose_fault(sample: Sample, report: Report) -> Row:
     else:
         first = min(found, key=lambda finding: finding.severity != "error")
         below = sample.patch is None  # the line moves all lines of a file, but not of a patch's
-        line = ",".join(str(one + below) for one in (first.line, first.other_line) if one)
+        lines = dict.fromkeys(one for one in (first.line, first.other_line) if one)
+        line = ",".join(str(one + below) for one in lines)
         mark, tool = Language(sample.language).comment, _GPU_TOOL.get(first.kind, "memcheck")
         proposal = f"{mark} expect: kind={first.kind} line={line} cpu={first.severity} gpu={tool}"
     return _row(

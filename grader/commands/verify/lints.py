@@ -179,19 +179,22 @@ def samples(assignment: Assignment, reference: Path) -> Findings:
         with contextlib.suppress(ValueError):  # the patch's own row says why
             found += patched_samples(patch, reference)
     found = [in_language(sample, assignment) for sample in found]
+    lacking = []
     for language in assignment.languages:
         verdicts = Counter(s.verdict for s in found if s.language == language)
         count = sum(verdicts.values())
         if not count:
             yield State.DIFFERS, f"no sample in {language.phrase}"
             continue
-        if count < LEAST_SAMPLES:
-            few = f"{count} samples in {language.phrase}, fewer than {LEAST_SAMPLES}"
-            yield State.WARNING, few
+        missing = [f"only {count} sample{'s' if count > 1 else ''}"] * (count < LEAST_SAMPLES)
         if not verdicts[Verdict.ACCEPTED.value]:
-            yield State.WARNING, f"no sample in {language.phrase} that must be accepted"
+            missing.append("none that must be accepted")
         if not count - verdicts[Verdict.ACCEPTED.value]:
-            yield State.WARNING, f"no sample in {language.phrase} that must be refused"
+            missing.append("none that must be refused")
+        if missing:
+            lacking.append(f"in {language.phrase} {' and '.join(missing)}")
+    if lacking:
+        yield State.WARNING, "; ".join(lacking)
 
 
 def filled_in(assignment: Assignment, reference: Path) -> Findings:

@@ -56,24 +56,27 @@ def oracle_rows(
         return
     proofs = [
         *((subject, *one) for one in _proofs(cases)),
-        *((f"comparison{of}, {language.phrase}", *one) for one in mutants(cases)),
+        *((f"comparison{of}, {language.phrase}", *one, "") for one in mutants(cases)),
     ]
-    for subject, check, expected, prove in proofs:
+    for subject, check, expected, prove, function in proofs:
         try:
             problem, note = prove(cases)
+            if problem and function:
+                note = note or cases.oracle.place(function)
         except GraderError as error:
             problem, note = error.message, ""
         yield proof(assignment.name, subject, check, expected=expected, problem=problem, note=note)
 
 
-def _proofs(cases: OracleCases) -> Iterator[tuple[str, str, Proof]]:
-    """Yield name, expectation and proof."""
-    yield "same seed", "the same numbers, bit by bit", _deterministic
+def _proofs(cases: OracleCases) -> Iterator[tuple[str, str, Proof, str]]:
+    """Yield name, expectation, proof, and the oracle's function to look at if it fails."""
+    yield "same seed", "the same numbers, bit by bit", _deterministic, "inputs"
     if cases.reads_arrays:
-        yield "other seed", "other inputs and results", _follows_the_seed
+        yield "other seed", "other inputs and results", _follows_the_seed, "inputs"
     if any(case.case.values != DEFAULT_VALUES for case in cases):
-        yield "knows its values", "each word in `values` changes the inputs", _knows_values
-    yield "no constant", "more than one value in every output", _varies
+        words = "each word in `values` changes the inputs"
+        yield "knows its values", words, _knows_values, "inputs"
+    yield "no constant", "more than one value in every output", _varies, "expected"
     signature = cases.assignment.signature
     scalars = [scalar.name for scalar in signature.scalars if scalar.name not in signature.extents]
     for names, what in (
@@ -82,25 +85,27 @@ def _proofs(cases: OracleCases) -> Iterator[tuple[str, str, Proof]]:
     ):
         for name in names:
             expected = f"{what}: other results, beyond the tolerance"
-            yield f"depends on {name}", expected, partial(_depends, name)
-    yield "inputs kept", "expected and baseline do not change them", _keeps_inputs
-    yield "baseline", "right within the tolerance in every case", _baseline_agrees
+            yield f"depends on {name}", expected, partial(_depends, name), "expected"
+    yield "inputs kept", "expected and baseline do not change them", _keeps_inputs, ""
+    yield "baseline", "right within the tolerance in every case", _baseline_agrees, "baseline"
     if cases.oracle.knows_mistakes:
-        yield "mistakes", "each is wrong in some case", _mistakes_are_wrong
+        yield "mistakes", "each is wrong in some case", _mistakes_are_wrong, "mistakes"
 
 
 def _deterministic(cases: OracleCases) -> tuple[str, str]:
     # Neither a new oracle nor the state of torch's global generator may matter.
     fresh = Oracle(cases.assignment)
     wrong: list[str] = []
+    function = "expected"
     for case in cases:
         torch.manual_seed(cases.seed + len(wrong) + 1)
         again = fresh.data(case.case, cases.language)
         for name in _changed(case.data.inputs, again.inputs):
-            wrong.append(f"{case.case.name}: `{name}` differs")
+            wrong.append(f"{case.case.name}: `{name}` differs: use `generator` for all numbers")
+            function = "inputs"
         for name in _changed(case.data.expected, again.expected):
             wrong.append(f"{case.case.name}: the expected `{name}` differs")
-    return _some(wrong), ""
+    return _some(wrong), cases.oracle.place(function) if wrong else ""
 
 
 def _follows_the_seed(cases: OracleCases) -> tuple[str, str]:
@@ -193,12 +198,13 @@ def _another(name: str, arguments: Mapping[str, Any], case: OracleCase) -> Any:
 
 
 def _keeps_inputs(cases: OracleCases) -> tuple[str, str]:
-    wrong = []
+    wrong, place = [], ""
     for case in cases:
         for function, arguments in _after_use(cases, case):
             for name in _changed(case.data.inputs, arguments):
                 wrong.append(f"{case.case.name}: {function} changes `{name}`")
-    return _some(wrong), ""
+                place = place or cases.oracle.place(function)
+    return _some(wrong), place
 
 
 def _after_use(

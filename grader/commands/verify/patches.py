@@ -57,7 +57,8 @@ def expectation_line(patch: Path, file: str) -> str:
 def make_patch(old: str, new: str, file: str) -> str:
     """Return the patch that makes `new` of `old`."""
     before, after = old.splitlines(), new.splitlines()
-    diff = difflib.unified_diff(before, after, file, file, lineterm="", n=1)
+    # Without context, which would go stale when the lines around are edited.
+    diff = difflib.unified_diff(before, after, file, file, lineterm="", n=0)
     return "".join(f"{line}\n" for line in diff)
 
 
@@ -81,6 +82,9 @@ def _hunks(lines: Sequence[str], patch: Path, reference: Path) -> dict[str, list
             current, before = None, _name(line)
         elif current is not None and (match := _HUNK.fullmatch(line)):
             current.append(_Hunk(at=int(match[1]), number=number))
+        elif line.startswith("@@"):
+            needs = "lines `---` and `+++` above it" if current is None else "`@@ -LINE +LINE @@`"
+            raise ValueError(f"{patch}:{number}: `{line[:40]}` is no head of a hunk: write {needs}")
         elif current and line[:1] in (" ", "-", "+", ""):
             # Editors strip the blank of an empty line.
             if line[:1] != "+":

@@ -31,6 +31,8 @@ _FIRST = (
     (State.DIFFERS, "difference", "differences"),
     (State.WARNING, "warning", "warnings"),
 )
+# By check: what causes other differences comes first, and what `--update` writes anew last.
+_RANK = {"is there": -1, "signature": -1, "applies": -1, "current": 1}
 _MOST_SUBJECT = 42
 _MOST_NAMED = 4  # subjects with the same cause
 # Short forms, so that seven columns fit into a line of 100 characters.
@@ -52,6 +54,7 @@ def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: flo
     page.sentence((title, "bold"), most=3)
     for state, singular, plural in _FIRST:
         of_state = [row for row in rows if row.state is state]
+        of_state.sort(key=lambda row: (row.assignment, _RANK.get(row.check, 0)))
         if of_state:
             page.blank()
             count = len(of_state)

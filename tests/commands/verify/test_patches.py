@@ -56,6 +56,8 @@ def test_the_edited_copy_may_have_another_name(reference: Path) -> None:
     [
         ("", "off.patch changes nothing: write the output of `diff -U1 OLD NEW`"),
         ("--- a.cu\n+++ a.cu\n", "changes nothing"),
+        ("@@ -1 +1 @@\n-one\n+1\n", "off.patch:1: `@@ -1 +1 @@` is no head of a hunk: write lines"),
+        ("--- a.cu\n+++ a.cu\n@@ 7 @@\n-six\n+6\n", "off.patch:3: `@@ 7 @@` is no head of a hunk"),
         ("--- a.cu\n+++ a.cu\n@@ -1 +1 @@\n-six\n+6\n", "off.patch:3 does not apply"),
         ("--- a.cu\n+++ a.cu\n@@ -1 +1 @@\n-six\n+6\n", "it has no line `six`"),
         ("--- b.cu\n+++ b.cu\n@@ -1 +1 @@\n-six\n+6\n", "but there is no"),

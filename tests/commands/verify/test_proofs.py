@@ -36,6 +36,8 @@ def test_a_sound_assignment_passes_all(course: Course) -> None:
     # Two and four samples per language, no benchmarks, and no handout.
     warned = {row.check for row in lints if row.state is State.WARNING}
     assert warned == {"samples", "benchmarks", "handout"}
+    (few,) = (row.actual for row in lints if row.check == "samples")
+    assert few == "in CUDA C++ only 4 samples; in Triton only 2 samples"
 
 
 def test_a_word_that_the_oracle_does_not_know_is_reported(course: Course) -> None:
@@ -67,7 +69,7 @@ ANSWER = '2 * x * w + inputs["shift"]'
             "torch.randn(n, generator=generator)",
             "torch.randn(n)",
             "same seed",
-            "`input` differs",
+            "`input` differs: use `generator` for all numbers",
         ),
         (
             "remembers",
@@ -128,7 +130,11 @@ def test_a_faulty_oracle_is_reported(
     if fault == "remembers":
         course.edit(PYTHON, "import torch\n", "import torch\n\ncalls = []\n")
     course.edit(PYTHON, old, new)
-    assert phrase in wrong(proofs(course))[check]
+    rows = proofs(course)
+    assert phrase in wrong(rows)[check]
+    (failed,) = (row for row in rows if row.check == check)
+    if not check.startswith("mutant"):
+        assert "oracle.py:" in failed.actual + failed.note
 
 
 def test_zeros_may_be_right_for_one_case(course: Course) -> None:
@@ -210,6 +216,45 @@ def test_another_signature_in_the_reference_is_reported(
     assert (
         "the reference" in wrong(list(agreement_rows(course.assignment, course.root)))["signature"]
     )
+
+
+_INLINE = '''\
+from torch.utils.cpp_extension import load_inline
+
+CUDA = r"""
+HOST
+{
+    // TODO(student): 1 line
+    // end
+}
+"""
+
+load_inline(name="affine", cpp_sources="", cuda_sources=CUDA, functions=["affine"])
+'''
+_TENSORS = "torch::Tensor input, torch::Tensor weight"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        f"void affine({_TENSORS}, torch::Tensor output, int n, float shift)",
+        f"torch::Tensor affine({_TENSORS}, int n, float shift)",
+        "torch::Tensor affine(torch::Tensor x, const torch::Tensor& factors, float shift)",
+        'extern "C" void affine(const float* input, const float* weight, float* output, int n, '
+        "float shift)",
+        "torch::Tensor affine(torch::Tensor input)",
+    ],
+)  # fmt: skip
+def test_inline_cuda_has_the_signature_in_any_of_its_forms(course: Course, host: str) -> None:
+    course.edit(TOML, '"v1_simple.cu" }', '"v1_simple.cu", inline_cuda = "inline.py" }')
+    (course.reference / "inline.py").write_text(_INLINE.replace("HOST", host))
+    course.generate()
+    rows = agreement_rows(course.assignment, course.root)
+    actual = wrong(list(rows)).get("signature", "")
+    if host.endswith("(torch::Tensor input)"):
+        assert "the stub: inline.py:4: `affine` has a wrong parameter list" in actual
+    else:
+        assert not actual
 
 
 def test_a_missing_reference_and_header_are_reported(course: Course) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
@@ -39,3 +40,11 @@ def test_errors_without_a_note_or_of_other_assignments_are_not_grouped() -> None
     text = printed(failed("a", ""), failed("b", ""), failed("c"), failed("d", assignment="gemm"))
     assert "the same" not in text
     assert text.count("expected  accepted") == 4
+
+
+def test_what_causes_other_differences_comes_first() -> None:
+    checks = ["current", "accepted, seed 0", "signature", "verdict"]
+    rows = [replace(failed("a"), state=State.DIFFERS, check=check) for check in checks]
+    text = printed(*rows)
+    ordered = sorted(checks, key=text.index)
+    assert ordered == ["signature", "accepted, seed 0", "verdict", "current"]
