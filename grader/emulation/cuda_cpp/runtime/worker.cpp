@@ -14,6 +14,7 @@
 __thread uint3 threadIdx, blockIdx;
 uint3 blockDim, gridDim;
 __thread char* grader_shared_base;
+__thread grader::RowLength grader_row_length{0};
 
 namespace grader {
 
@@ -80,6 +81,13 @@ Worker::Worker() : fibers(fiber_main) {
 void Worker::prepare_launch() {
     launch_number_ = grader_launch_number;
     count_ = launch_state.threads;
+    loops_ = !GRADER_CHECKED && settings.schedule == Schedule::forward && !launch_state.cooperative;
+    prepared_ = false;
+    if (!loops_) prepare_threads();
+}
+
+void Worker::prepare_threads() {
+    prepared_ = true;
     for (unsigned i = 0; i < count_; ++i) {
         order_[i] = static_cast<uint16_t>(settings.schedule == Schedule::reverse ? count_ - 1 - i : i);
         unsigned rest = i / launch_state.block.x;
@@ -116,13 +124,20 @@ void Worker::run_blocks(bool call_for_help) {
 bool Worker::begin_block(uint64_t number) {
     if (launch_number_ != grader_launch_number) prepare_launch();
     blockIdx = block_at(number);
-    for (unsigned i = 0; i < count_; ++i) {
-        threads[i].state = ThreadState::unstarted;
-        threads[i].spins = 0;
-    }
-    for (unsigned w = 0; w * kWarpSize < count_; ++w) warp_syncs[w] = 0;
     live_ = runnable_ = count_;
     waiting_ = grid_waiting_ = cursor_ = 0;
+    if (loops_) {
+        looping_ = true;
+        threadIdx = {0, 0, 0};
+        grader_row_length = RowLength{launch_state.block.x};
+    } else {
+        looping_ = false;
+        for (unsigned i = 0; i < count_; ++i) {
+            threads[i].state = ThreadState::unstarted;
+            threads[i].spins = 0;
+        }
+        for (unsigned w = 0; w * kWarpSize < count_; ++w) warp_syncs[w] = 0;
+    }
     // Reserves the stacks, which the checker asks for.
     Fiber* first = fibers.take();
     if (!first) {
@@ -134,15 +149,35 @@ bool Worker::begin_block(uint64_t number) {
     return true;
 }
 
+// The first thread to wait in the loop that began the block: those before it have ended.
+void Worker::leave_loop() {
+    looping_ = false;
+    grader_row_length = RowLength{0};
+    if (!prepared_) prepare_threads();
+    const dim3& block = launch_state.block;
+    const unsigned self = threadIdx.x + block.x * (threadIdx.y + block.y * threadIdx.z);
+    for (unsigned i = 0; i < count_; ++i) {
+        threads[i].state = i < self ? ThreadState::done : ThreadState::unstarted;
+        threads[i].spins = 0;
+    }
+    for (unsigned w = 0; w * kWarpSize < count_; ++w) warp_syncs[w] = 0;
+    live_ = count_ - self;
+    runnable_ = live_ - 1;
+    cursor_ = self + 1;
+    current = &threads[self];
+    current->fiber = running_;
+}
+
 void Worker::continue_block() {
-    Thread* next = choose();
+    Thread* next = looping_ ? &threads[0] : choose();
     if (!next) return;
-    Fiber* target = next->state == ThreadState::unstarted ? fibers.take() : next->fiber;
+    Fiber* target = looping_ || next->state == ThreadState::unstarted ? fibers.take() : next->fiber;
     if (!target) {
         launch_state.abandoned = cudaErrorLaunchOutOfResources;
         return;
     }
-    enter(*next);
+    if (looping_) current = next;
+    else enter(*next);
     running_ = target;
     Fiber::switch_to(home_, *target);
     current = nullptr;
@@ -157,7 +192,7 @@ void Worker::run_block(uint64_t number) {
 }
 
 void Worker::wait_for_grid(uintptr_t pc) {
-    Thread& self = *current;
+    Thread& self = running();
     self.pc = pc;
     self.spins = 0;
     self.state = ThreadState::at_grid;
@@ -192,8 +227,20 @@ void Worker::fiber_main() {
     Worker* self = worker;
     for (;;) {
         Thread* thread = self->current;
-        thread->fiber = self->running_;
-        launch_state.body(launch_state.parameters);
+        if (self->looping_) {
+            launch_state.body(launch_state.parameters);
+            if (self->looping_) {
+                self->live_ = 0;
+                Fiber* own = self->running_;
+                self->fibers.give(own);
+                Fiber::switch_to(*own, self->home_);
+                continue;
+            }
+            thread = self->current;
+        } else {
+            thread->fiber = self->running_;
+            launch_state.body(launch_state.parameters);
+        }
         thread->state = ThreadState::done;
         --self->live_;
         self->arrive_or_release();
@@ -305,7 +352,7 @@ void Worker::arrive_or_release() {
 }
 
 void Worker::wait_at_barrier(uintptr_t pc) {
-    Thread& self = *current;
+    Thread& self = running();
     self.pc = pc;
     self.spins = 0;
     self.state = ThreadState::at_barrier;
@@ -315,7 +362,7 @@ void Worker::wait_at_barrier(uintptr_t pc) {
 }
 
 bool Worker::park(const void* key, uintptr_t pc) {
-    Thread& self = *current;
+    Thread& self = running();
     self.pc = pc;
     self.spins = 0;
     self.key = key;
@@ -345,7 +392,7 @@ bool Worker::wake_stuck() {
 
 void Worker::pause() {
     take_turns();
-    Thread& self = *current;
+    Thread& self = running();
     self.state = ThreadState::ready;
     ++runnable_;
     // Other blocks may have to run before what this thread waits for.
@@ -380,7 +427,7 @@ void grader_syncthreads() {
 int grader_syncthreads_reduce(int predicate, int operation) {
     if (!grader::in_kernel()) return predicate;
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    grader::Thread* self = worker->current;
+    grader::Thread* self = &worker->running();
     self->predicate = predicate != 0;
     worker->wait_at_barrier(pc);
     int set = 0, live = 0;

@@ -12,9 +12,8 @@
 #pragma once
 
 // Real objects, because students may name locals `blockDim`. They are const for
-// the student's code: a thread's index never changes, so the compiler neither
-// instruments nor repeats the load. The runtime, which changes them, declares
-// them without const.
+// the student's code: a thread's index never changes, so the checked build does not
+// instrument the load. The runtime, which changes them, declares them without const.
 #ifndef GRADER_INDEX
 #define GRADER_INDEX const
 #endif
@@ -35,11 +34,20 @@ struct SharedSite {
 
 struct DeviceVariable;
 
+// The length of the rows in which the running kernel's code loops over threads; 0: one thread only.
+// A type of its own, so that for g++ no store of a kernel can change it.
+enum class RowLength : unsigned {};
+
 }  // namespace grader
 
 extern "C" {
 extern __thread char* grader_shared_base;
 extern unsigned grader_launch_number;
+extern __thread grader::RowLength grader_row_length;
+#if !GRADER_CHECKED
+extern __thread unsigned long grader_atomics;
+extern __attribute__((visibility("hidden"))) bool grader_alone;  // one core runs all blocks
+#endif
 void* grader_place_shared(grader::SharedSite* site);
 void* grader_dynamic_shared(const char* name, size_t element_bytes);
 void* grader_keep_shared(grader::SharedSite* site);  // at file scope, called once
@@ -71,6 +79,7 @@ void grader_next_launch_is_cooperative();
 void grader_fence(int wide);  // 0: for the block
 void grader_trap(int error);
 void grader_pause(unsigned nanoseconds);
+void grader_many_atomics();
 void grader_local(const char* name, void* variable, size_t bytes);
 }
 
@@ -95,6 +104,30 @@ template <class Call> GRADER_INLINE bool captured(cudaStream_t stream, Call call
     return stream && grader_capture(stream, &call, sizeof call, [](void* self) { (*static_cast<Call*>(self))(); });
 }
 
+// Runs the thread whose index is set. In the fast build also those behind it, unless the runtime
+// wants one thread or a thread has waited: then other fibers run them (../../runtime/worker.h). g++
+// expands the kernel in this loop, and keeps in registers what no thread changes.
+#if GRADER_CHECKED
+template <class Body> GRADER_INLINE void run_threads(Body& body) { body(); }
+#else
+template <class Body> GRADER_INLINE void run_threads(const Body& parameters) {
+    Body body = parameters;  // which nothing else can change
+    uint3& index = const_cast<uint3&>(threadIdx);
+    unsigned x = index.x;
+    for (;;) {
+        do {
+            index.x = x;
+            body();
+        } while (++x < static_cast<unsigned>(grader_row_length));
+        if (grader_row_length == RowLength{0}) return;
+        x = 0;
+        if (++index.y < blockDim.y) continue;
+        index.y = 0;
+        if (++index.z == blockDim.z) return;
+    }
+}
+#endif
+
 // A kernel with its configuration, waiting for its arguments.
 template <class Kernel> struct Configured {
     const char* name;
@@ -107,7 +140,7 @@ template <class Kernel> struct Configured {
     template <class... Arguments> GRADER_INLINE void operator()(Arguments... arguments) const {
         auto body = [kernel = kernel, arguments...]() mutable { kernel(arguments...); };
         grader_launch(name, grid, block, shared_bytes, stream, &body, sizeof body,
-                      [](void* self) { (*static_cast<decltype(body)*>(self))(); });
+                      [](void* self) { run_threads(*static_cast<decltype(body)*>(self)); });
     }
 };
 
