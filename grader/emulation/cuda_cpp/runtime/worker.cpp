@@ -15,6 +15,14 @@ __thread uint3 threadIdx, blockIdx;
 uint3 blockDim, gridDim;
 __thread char* grader_shared_base;
 __thread grader::RowLength grader_row_length{0};
+#if !GRADER_CHECKED
+__thread grader::RoundEntry *grader_round_at, *grader_round_first, *grader_round_last;
+#endif
+
+// Where a kernel's own code switches stacks (execution.h).
+#if !GRADER_CHECKED && defined(__x86_64__) && !GRADER_UCONTEXT
+#define GRADER_ROUNDS 1
+#endif
 
 namespace grader {
 
@@ -126,6 +134,9 @@ bool Worker::begin_block(uint64_t number) {
     blockIdx = block_at(number);
     live_ = runnable_ = count_;
     waiting_ = grid_waiting_ = cursor_ = 0;
+#if !GRADER_CHECKED
+    grader_round_at = nullptr;
+#endif
     if (loops_) {
         looping_ = true;
         threadIdx = {0, 0, 0};
@@ -236,14 +247,22 @@ void Worker::fiber_main() {
                 Fiber::switch_to(*own, self->home_);
                 continue;
             }
-            thread = self->current;
+            thread = &self->running();
         } else {
             thread->fiber = self->running_;
             launch_state.body(launch_state.parameters);
+            thread = &self->running();
         }
         thread->state = ThreadState::done;
         --self->live_;
         self->arrive_or_release();
+#if GRADER_ROUNDS
+        if (grader_round_at) {
+            self->fibers.give(self->running_);
+            Fiber::switch_stacks(&self->running_->stack(), grader_round_at->stack);
+            continue;
+        }
+#endif
         // Usually the next thread has not started: threads of simple kernels cost little else.
         Thread* next = self->cursor_ < self->count_ ? &self->threads[self->order_[self->cursor_]] : nullptr;
         if (next && next->state == ThreadState::unstarted) ++self->cursor_;
@@ -330,7 +349,48 @@ bool Worker::warps_are_parted() const {
     return false;
 }
 
+#if GRADER_ROUNDS
+// All live threads wait at the block's barrier; the running one is among them, or has ended.
+void Worker::begin_round() {
+    unsigned n = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+        const Thread& thread = threads[order_[i]];
+        if (thread.state != ThreadState::at_barrier) continue;
+        round_[n] = {thread.fiber->stack(), indices_[thread.index]};
+        round_threads_[n++] = thread.index;
+    }
+    grader_round_first = grader_round_at = &round_[0];
+    grader_round_last = &round_[n - 1];
+    threadIdx = round_[0].index;
+}
+
+// The threads before the running one wait at the barrier, those behind it have not reached it.
+void Worker::leave_round() {
+    const unsigned at = static_cast<unsigned>(grader_round_at - round_), n = static_cast<unsigned>(grader_round_last - round_) + 1;
+    for (unsigned i = 0; i < n; ++i) {
+        Thread& thread = threads[round_threads_[i]];
+        thread.state = i < at ? ThreadState::at_barrier : ThreadState::ready;
+        thread.spins = 0;
+        thread.fiber->stack() = round_[i].stack;
+    }
+    grader_round_at = nullptr;
+    current = &threads[round_threads_[at]];
+    running_ = current->fiber;
+    waiting_ = at;
+    runnable_ = n - at - 1;
+    cursor_ = position_[current->index] + 1;
+}
+#else
+void Worker::leave_round() {}
+#endif
+
 void Worker::release_barrier() {
+#if GRADER_ROUNDS
+    if (waiting_ == live_) {
+        begin_round();
+        return;
+    }
+#endif
     const bool all = waiting_ + grid_waiting_ == count_, parted = GRADER_CHECKED && !all && warps_are_parted();
     const Thread* const first = first_in(ThreadState::at_barrier);
     const unsigned alike = first ? waiting_like(*first) : 0;
@@ -358,6 +418,15 @@ void Worker::wait_at_barrier(uintptr_t pc) {
     self.state = ThreadState::at_barrier;
     ++waiting_;
     arrive_or_release();
+#if GRADER_ROUNDS
+    if (RoundEntry* const next = grader_round_at) {
+        if (&threads[round_threads_[0]] == &self) return;
+        RoundEntry* own = next;
+        while (&threads[round_threads_[own - round_]] != &self) ++own;
+        Fiber::switch_stacks(&own->stack, next->stack);
+        return;
+    }
+#endif
     leave_for(choose());
 }
 

@@ -10,6 +10,9 @@
 //
 // In the fast build, and in the order `forward`, a block begins as one loop in the kernel's own code
 // (run_threads in execution.h). Until a thread waits, threadIdx is all that is known of its threads.
+// When all live threads wait at the block's barrier, a *round* begins: __syncthreads, expanded in the
+// kernel, switches to the next of them, and nothing else is noted. Anything else that a thread does, as
+// its end, ends the round: then the state of all threads is known again.
 //
 // A barrier is complete when every live thread waits at it; a thread that has
 // returned counts as arrived, as on Volta and later. Warp functions are
@@ -125,7 +128,10 @@ public:
     void drop_block();  // of an abandoned launch, suspended anywhere
 
     Thread& running() {  // the thread that runs
-        if (!GRADER_CHECKED && looping_) leave_loop();
+#if !GRADER_CHECKED
+        if (looping_) leave_loop();
+        else if (grader_round_at) leave_round();
+#endif
         return *current;
     }
 
@@ -142,6 +148,8 @@ private:
     void prepare_launch();
     void prepare_threads();
     void leave_loop();
+    void begin_round();
+    void leave_round();
     const Thread* first_in(ThreadState wanted) const;
     unsigned waiting_like(const Thread& first) const;  // threads in its state, at its line
     void run_block(uint64_t number);
@@ -172,6 +180,10 @@ private:
     uint16_t order_[kMaxThreads];
     uint16_t position_[kMaxThreads];
     uint3 indices_[kMaxThreads];
+#if !GRADER_CHECKED
+    RoundEntry round_[kMaxThreads];
+    uint16_t round_threads_[kMaxThreads];
+#endif
 };
 
 // The worker of this operating-system thread, or null.
