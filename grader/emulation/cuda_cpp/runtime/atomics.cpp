@@ -126,7 +126,7 @@ double grader_atomic_add_double(double* address, double value) { return add(addr
 #else
 
 __thread unsigned long grader_atomics;
-bool grader_alone;
+__thread AtomicMode grader_atomic_mode;
 
 // Atomics are counted for all threads. A thread that is there for the second time may spin.
 extern "C" void grader_many_atomics() {

@@ -140,9 +140,7 @@ void call_helpers() {
         ++helpers.started;
     }
     if (helpers.started > 0) {
-#if !GRADER_CHECKED
-        grader_alone = false;
-#endif
+        alone = false;  // no block of this thread runs now
         helpers.busy = helpers.started;
         ++helpers.call;
         pthread_cond_broadcast(&helpers.wake);
@@ -166,9 +164,7 @@ void call_begins() {
 void run_launch() {
     arena::Opening opening;
     worker = &own_worker();
-#if !GRADER_CHECKED
-    grader_alone = true;
-#endif
+    alone = true;
     checker::launch_begins(*worker);
     for (const Kept& k : kept()) tell_of_kept(k);
     // File-scope shared variables have one address for all blocks.

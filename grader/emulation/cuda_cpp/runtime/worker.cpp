@@ -28,6 +28,7 @@ namespace grader {
 
 Settings settings;
 LaunchState launch_state;
+bool alone = true;
 __thread Worker* worker;
 
 namespace {
@@ -133,9 +134,11 @@ bool Worker::begin_block(uint64_t number) {
     if (launch_number_ != grader_launch_number) prepare_launch();
     blockIdx = block_at(number);
     live_ = runnable_ = count_;
+    takes_block_ = false;
     waiting_ = grid_waiting_ = cursor_ = 0;
 #if !GRADER_CHECKED
     grader_round_at = nullptr;
+    grader_atomic_mode = AtomicMode(alone);
 #endif
     if (loops_) {
         looping_ = true;
@@ -177,6 +180,39 @@ void Worker::leave_loop() {
     cursor_ = self + 1;
     current = &threads[self];
     current->fiber = running_;
+}
+
+void Worker::take_block() {
+    takes_block_ = true;
+    kept_used_ = 0;
+#if !GRADER_CHECKED
+    grader_atomic_mode = AtomicMode(unsigned(grader_atomic_mode) | unsigned(AtomicMode::whole_block));
+#endif
+    if (looping_) {
+        grader_row_length = RowLength{0};  // the loop ends after this call
+        return;
+    }
+    for (unsigned i = 0; i < count_; ++i)
+        if (&threads[i] != current) threads[i].state = ThreadState::done;
+    live_ = 1;
+    runnable_ = 0;
+}
+
+void* Worker::keep(size_t bytes) {
+    if (kept_used_ == kept_.size()) kept_.push_back({nullptr, 0});
+    Room& room = kept_[kept_used_++];
+    if (room.bytes < bytes * count_) {
+        free(room.memory);
+        room.bytes = bytes * count_;
+        room.memory = aligned_alloc(64, (room.bytes + 63) / 64 * 64);
+        if (!room.memory) abandon(cudaErrorLaunchOutOfResources);
+    }
+    return room.memory;
+}
+
+void Worker::refuse_wait() {
+    grader_refuse("a barrier between barriers", "a thread waits in a kernel that the emulation runs as loops over threads");
+    abandon(cudaErrorNotSupported);
 }
 
 void Worker::continue_block() {
@@ -247,12 +283,13 @@ void Worker::fiber_main() {
                 Fiber::switch_to(*own, self->home_);
                 continue;
             }
-            thread = &self->running();
+            self->settle();
         } else {
             thread->fiber = self->running_;
             launch_state.body(launch_state.parameters);
-            thread = &self->running();
+            self->settle();
         }
+        thread = self->current;
         thread->state = ThreadState::done;
         --self->live_;
         self->arrive_or_release();
@@ -460,6 +497,7 @@ bool Worker::wake_stuck() {
 }
 
 void Worker::pause() {
+    if (takes_block_) return;
     take_turns();
     Thread& self = running();
     self.state = ThreadState::ready;
@@ -485,6 +523,13 @@ void Worker::abandon(int error) {
 using grader::worker;
 
 extern "C" {
+
+#if !GRADER_CHECKED
+void grader_begin_loops() {
+    if (grader::in_kernel()) worker->take_block();
+}
+void* grader_keep(size_t bytes) { return worker->keep(bytes); }
+#endif
 
 void grader_syncthreads() {
     if (!grader::in_kernel()) return;

@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #define GRADER_INDEX  // the runtime writes threadIdx and the other indices
 #include "cuda_runtime.h"
@@ -94,6 +95,7 @@ struct Settings {
 };
 extern Settings settings;
 extern LaunchState launch_state;
+extern bool alone;  // one operating-system thread runs all blocks
 
 struct AsyncCopies;
 struct NamedBarriers;
@@ -128,12 +130,14 @@ public:
     void drop_block();  // of an abandoned launch, suspended anywhere
 
     Thread& running() {  // the thread that runs
-#if !GRADER_CHECKED
-        if (looping_) leave_loop();
-        else if (grader_round_at) leave_round();
-#endif
+        if (takes_block_) refuse_wait();
+        settle();
         return *current;
     }
+    // A kernel that runs for its whole block (thread_loops.h).
+    void take_block();
+    bool takes_block() const { return takes_block_; }
+    void* keep(size_t bytes);  // room for a local variable of each thread
 
     Thread* current = nullptr;  // null outside kernels; see running()
     Thread threads[kMaxThreads];
@@ -144,9 +148,20 @@ public:
     NamedBarriers* named = nullptr;  // barriers.cpp; made on first use
 
 private:
+    struct Room {
+        void* memory;
+        size_t bytes;
+    };
     static void fiber_main();
     void prepare_launch();
     void prepare_threads();
+    void settle() {  // makes `current` and the threads' states known
+#if !GRADER_CHECKED
+        if (looping_) leave_loop();
+        else if (grader_round_at) leave_round();
+#endif
+    }
+    [[noreturn]] void refuse_wait();
     void leave_loop();
     void begin_round();
     void leave_round();
@@ -168,6 +183,9 @@ private:
     uint32_t launch_number_ = 0;
     bool loops_ = false;     // blocks begin as loops
     bool looping_ = false;   // in the loop that began the block
+    bool takes_block_ = false;
+    unsigned kept_used_ = 0;
+    std::vector<Room> kept_;
     bool prepared_ = false;  // order_, position_ and indices_ are those of the launch
     unsigned count_ = 0;    // threads in the block
     unsigned live_ = 0;     // not yet returned

@@ -37,6 +37,9 @@ struct DeviceVariable;
 // The length of the rows in which the running kernel's code loops over threads; 0: one thread only.
 // A type of its own, so that for g++ no store of a kernel can change it.
 enum class RowLength : unsigned {};
+// Bits: one core runs all blocks, so that atomics need no lock; and a kernel runs for its whole block,
+// so that no thread that spins could let others run.
+enum class AtomicMode : unsigned { alone = 1, whole_block = 2 };
 
 // A thread that waits at the block's barrier, and its stack.
 struct RoundEntry {
@@ -52,9 +55,9 @@ extern unsigned grader_launch_number;
 extern __thread grader::RowLength grader_row_length;
 #if !GRADER_CHECKED
 extern __thread unsigned long grader_atomics;
+extern __thread grader::AtomicMode grader_atomic_mode;
 // The threads that pass barriers in turn; without any, null.
 extern __thread grader::RoundEntry *grader_round_at, *grader_round_first, *grader_round_last;
-extern __attribute__((visibility("hidden"))) bool grader_alone;  // one core runs all blocks
 #endif
 void* grader_place_shared(grader::SharedSite* site);
 void* grader_dynamic_shared(const char* name, size_t element_bytes);
