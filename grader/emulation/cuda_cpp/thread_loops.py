@@ -302,7 +302,9 @@ class _Kernel(KernelReader):
             if code.text(place) != name or place in self.declarations:
                 continue
             before, after = code.text(place - 1), code.text(place + 1)
-            if before in (".", "->"):
+            if before in (".", "->") or after == "[":  # `&a[i]` and `++a[i]` change no pointer
+                continue
+            if before == "*" and after in ASSIGNMENTS - {"++", "--"}:  # nor does `*a = 1`
                 continue
             if after in ASSIGNMENTS or before in ("++", "--", "&") or after == ".":
                 return True

@@ -72,6 +72,7 @@ def is_cut(body: str) -> bool:
         "for (int d = B / 2; d > 0; d /= 2) { __syncthreads(); if (t < d) s[t] += s[t + d]; }",
         "for (int i = 0; i < n; ++i) { s[t] = i; __syncthreads(); a[t] += s[0]; __syncthreads(); }",
         "s[t] = 0; __syncthreads(); atomicAdd(&s[a[t]], 1); __syncthreads(); a[t] = s[t];",
+        "for (int i = t; i < n; i += B) { atomicAdd(&a[i], 1); ++a[i]; } __syncthreads(); *a = 1;",
         "s[t] = a[t]; __syncthreads(); for (int i = 0; i < n; ++i) { if (s[i]) break; a[i] = 1; }",
     ],
 )
@@ -96,6 +97,8 @@ def test_kernels_are_cut_at_their_barriers(body: str) -> None:
         pytest.param("if (t >= n) return; __syncthreads(); a[t] = 1;", id="early return"),
         pytest.param("__syncthreads(); ++n; a[t] = n;", id="changed parameter"),
         pytest.param("__syncthreads(); a += t; *a = 1;", id="moved pointer"),
+        pytest.param("__syncthreads(); *a++ = 1;", id="pointer moved by one"),
+        pytest.param("int* q = &n; __syncthreads(); *q = 1;", id="parameter by address"),
         pytest.param("__syncthreads(); set(n); a[t] = n;", id="parameter by reference"),
         pytest.param("__syncthreads(); p.x += 1; a[t] = p.x;", id="changed member"),
         pytest.param("__syncthreads(); wait(); a[t] = 1;", id="barrier in a function"),
