@@ -61,10 +61,12 @@ class FileNames:
         self.code = code
         self.macros: set[str] = set()
         self.constants: set[str] = set()
+        self._no_constants: set[str] = set()  # macros of another kind
         self.bodies: dict[str, tuple[int, int]] = {}
         self.ambiguous: set[str] = set()
         for place in range(len(code.places)):
             self._learn(place)
+        self.constants -= self._no_constants
         self._safe: dict[str, bool] = {}
 
     def _learn(self, place: int) -> None:
@@ -72,12 +74,15 @@ class FileNames:
         text = code.text(place)
         if text in ("define", "undef") and code.text(place - 1) == "#":
             name = code.text(place + 1)
-            self.macros.add(name)
             end = place + 2
             while code.same_region(place, end) and end < place + _MOST_WORDS:
                 end += 1
-            if text == "define" and self._is_constant(place + 2, end):
+            if text == "define" and self._is_constant(place + 2, end) and name not in self.macros:
                 self.constants.add(name)
+            else:
+                self.constants.discard(name)
+                self._no_constants.add(name)
+            self.macros.add(name)
         elif directive(code, place):
             return
         elif text in QUALIFIERS and not code.in_function(place):

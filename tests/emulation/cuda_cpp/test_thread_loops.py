@@ -18,6 +18,9 @@ PROGRAM = Path(__file__).parent / "programs" / "loops_over_threads.cu"
 FILE = """
 constexpr int B = 32;
 #define WAIT __syncthreads()
+#define COUNT 4
+#undef COUNT
+#define COUNT (wait(), 4)
 __device__ void wait() {{ __syncthreads(); }}
 __device__ void set(int& x) {{ x = 1; }}
 __device__ int twice(int x) {{ return 2 * x; }}
@@ -103,6 +106,7 @@ def test_kernels_are_cut_at_their_barriers(body: str) -> None:
         pytest.param("__syncthreads(); p.x += 1; a[t] = p.x;", id="changed member"),
         pytest.param("__syncthreads(); wait(); a[t] = 1;", id="barrier in a function"),
         pytest.param("__syncthreads(); WAIT; a[t] = 1;", id="barrier in a macro"),
+        pytest.param("__syncthreads(); a[t] = COUNT;", id="macro with two meanings"),
         pytest.param("__syncthreads(); a[t] = fetch(a);", id="a thread may spin"),
         pytest.param("__syncthreads(); a[t] = __shfl_sync(~0u, t, 0);", id="shuffle"),
         pytest.param("__syncthreads(); __syncwarp(); a[t] = 1;", id="barrier of a warp"),
