@@ -136,7 +136,7 @@ public:
     }
     // A kernel that runs for its whole block (thread_loops.h).
     void take_block();
-    bool takes_block() const { return takes_block_; }
+    bool knows_thread() const { return !takes_block_ && !looping_; }  // else g++ may keep its index in registers
     void* keep(size_t bytes);  // room for a local variable of each thread
 
     Thread* current = nullptr;  // null outside kernels; see running()
