@@ -66,9 +66,11 @@ _CONTRACT = (
 
 _STUDENT = {
     Mode.FAST: (
-        *("-O2", "-g1", "-DGRADER_CHECKED=0", "-DGRADER_SPACES=1"),
+        *("-O3", "-g1", "-DGRADER_CHECKED=0", "-DGRADER_SPACES=1"),
         # A loop that never ends keeps its accesses, and so its line.
         *("-fno-finite-loops", "-fno-tree-dce"),
+        # Kernels are expanded in the loop over a block's threads.
+        *("--param=max-inline-insns-auto=400", "--param=max-inline-insns-single=400"),
     ),
     Mode.CHECKED: (
         # -O1 sinks an unguarded load into a later `if`, and the bug disappears.

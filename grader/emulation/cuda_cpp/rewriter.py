@@ -36,6 +36,7 @@ from grader.emulation.cuda_cpp.launches import config_end, kernel_start
 from grader.emulation.cuda_cpp.locals import uninitialised
 from grader.emulation.cuda_cpp.ptx import UnknownPtxError, translate
 from grader.emulation.cuda_cpp.ptx_statement import ASSEMBLY, read_assembly
+from grader.emulation.cuda_cpp.thread_loops import thread_loops
 from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token, tokenize
 
 
@@ -125,6 +126,8 @@ class _Rewriter:
                 self._assembly(at)
             elif token.text in _LAUNCH_CALLS:
                 self._launch_call(at)
+        if not mark_locals:
+            self._thread_loops()
         parts: list[str] = []
         for i, token in enumerate(self.source.tokens):
             parts += reversed(self.before.get(i, ()))
@@ -142,6 +145,13 @@ class _Rewriter:
 
     def _replace(self, at: int, text: str) -> None:
         self.replacements[self.source.places[at]] = text
+
+    def _thread_loops(self) -> None:
+        for edit in thread_loops(self.source):
+            if edit.where == "after":
+                self._put_after(edit.place, edit.text)
+            else:
+                self._replace(edit.place, edit.text)
 
     # ---- launches ----
 

@@ -5,6 +5,7 @@
 //
 //   vocabulary.h   __global__, __device__, dim3, float4, error codes
 //   execution.h    threadIdx …, launches, __shared__, barriers
+//   thread_loops.h kernels that run once for each block
 //   warp.h         shuffles, votes, match, reduce
 //   atomics.h      atomicAdd …
 //   arithmetic.h   min/max, fast-math names, bit intrinsics, conversions
@@ -108,6 +109,7 @@ GRADER_ALWAYS void operator delete[](void* memory, size_t) noexcept { free(memor
 
 #include "grader_host/vocabulary.h"
 #include "grader_host/execution.h"
+#include "grader_host/thread_loops.h"
 #include "grader_host/warp.h"
 #include "grader_host/atomics.h"
 #include "grader_host/arithmetic.h"

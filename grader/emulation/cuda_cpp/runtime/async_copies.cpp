@@ -30,7 +30,7 @@ namespace {
 
 AsyncCopies::Owner& mine() {
     if (!worker->copies) worker->copies = new AsyncCopies;
-    AsyncCopies::Owner& owner = worker->copies->owners[worker->current->index];
+    AsyncCopies::Owner& owner = worker->copies->owners[worker->running().index];
     if (owner.launch != grader_launch_number || owner.block != block_number()) {
         owner.launch = grader_launch_number;
         owner.block = block_number();

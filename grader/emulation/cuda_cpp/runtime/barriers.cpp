@@ -73,13 +73,13 @@ Memory& checked(void* at, uintptr_t pc) {
 
 void arrive_at_named(unsigned id, unsigned threads) {
     Named& barrier = current(id);
-    worker->current->phase = barrier.completed;
+    worker->running().phase = barrier.completed;
     arrive(barrier, threads);
 }
 
 void await_named(unsigned id, uintptr_t pc) {
     Named& barrier = current(id);
-    const uint64_t phase = worker->current->phase;
+    const uint64_t phase = worker->running().phase;
     while (barrier.completed == phase)
         if (!worker->park(&barrier, pc)) break;
     pass(&barrier);
@@ -131,7 +131,7 @@ int grader_mbarrier_test(void* at, unsigned phase, int parity_only) {
     auto& barrier = barriers::checked(at, GRADER_HERE);
     const bool passed = parity_only ? (barrier.phase & 1) != (phase & 1) : barrier.phase != (phase & 0xfff);
     if (passed) barriers::pass(at);
-    else if (++worker->current->spins % 16 == 0) worker->pause();
+    else if (++worker->running().spins % 16 == 0) worker->pause();
     return passed;
 }
 
@@ -145,7 +145,7 @@ void grader_mbarrier_wait(void* at, unsigned phase, int parity_only) {
 
 // Threads of a group read what the others published, between two barriers of the group.
 void grader_publish(const void* value) {
-    if (in_kernel()) worker->current->published = value;
+    if (in_kernel()) worker->running().published = value;
 }
 void grader_read_published(unsigned thread, void* to, size_t bytes) {
     if (!in_kernel() || thread >= launch_state.threads) return;

@@ -118,7 +118,7 @@ void grader_grid_sync() {
     if (!grader::in_kernel()) return;
     const uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (!grader::launch_state.cooperative) {
-        grader::Thread& self = *grader::worker->current;
+        grader::Thread& self = grader::worker->running();
         self.pc = pc;
         grader::checker::broken_rendezvous("a barrier of the grid in a launch that is not cooperative", self, 0, false);
         grader::worker->abandon(cudaErrorLaunchFailure);

@@ -107,7 +107,7 @@ void handle(int signal, siginfo_t* info, void* context) {
         line.truth("in_kernel", in_kernel());
         if (in_kernel()) {
             line.text("kernel", launch_state.name).triple("block", blockIdx.x, blockIdx.y, blockIdx.z);
-            line.triple("thread", threadIdx.x, threadIdx.y, threadIdx.z);
+            if (worker->knows_thread()) line.triple("thread", threadIdx.x, threadIdx.y, threadIdx.z);
         }
         if (signal != SIGTERM) line.write();  // the caller stops the program: no fault
         checker::flush(true);

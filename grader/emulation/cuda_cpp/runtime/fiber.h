@@ -9,6 +9,11 @@
 // staggered, because equal distances would map all of them to a few cache sets.
 #pragma once
 
+// May be defined on the command line, to test the version for other machines.
+#if !defined(GRADER_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
+#define GRADER_UCONTEXT 1
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +23,11 @@ class Fiber {
 public:
     // Saves the running context in `from` and continues in `to`.
     static void switch_to(Fiber& from, Fiber& to);
+#if !GRADER_UCONTEXT
+    // The same with stacks: the address at which one continues is on its top.
+    static void switch_stacks(void** from, void* to);
+    void*& stack() { return stack_pointer_; }
+#endif
 
     Fiber* next_free = nullptr;  // the pool's list
 

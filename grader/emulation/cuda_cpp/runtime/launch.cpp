@@ -140,6 +140,7 @@ void call_helpers() {
         ++helpers.started;
     }
     if (helpers.started > 0) {
+        alone = false;  // no block of this thread runs now
         helpers.busy = helpers.started;
         ++helpers.call;
         pthread_cond_broadcast(&helpers.wake);
@@ -163,6 +164,7 @@ void call_begins() {
 void run_launch() {
     arena::Opening opening;
     worker = &own_worker();
+    alone = true;
     checker::launch_begins(*worker);
     for (const Kept& k : kept()) tell_of_kept(k);
     // File-scope shared variables have one address for all blocks.

@@ -123,7 +123,7 @@ void Worker::complete_warp(unsigned warp, unsigned present) {
 
 uint64_t Worker::meet_warp(int operation, unsigned mask, uint64_t value, int operand, int width, int* predicate,
                            uintptr_t pc) {
-    Thread& self = *current;
+    Thread& self = running();
     self.pc = pc;
     self.spins = 0;
     self.operation = operation;

@@ -14,11 +14,21 @@
 __thread uint3 threadIdx, blockIdx;
 uint3 blockDim, gridDim;
 __thread char* grader_shared_base;
+__thread grader::RowLength grader_row_length{0};
+#if !GRADER_CHECKED
+__thread grader::RoundEntry *grader_round_at, *grader_round_first, *grader_round_last;
+#endif
+
+// Where a kernel's own code switches stacks (execution.h).
+#if !GRADER_CHECKED && defined(__x86_64__) && !GRADER_UCONTEXT
+#define GRADER_ROUNDS 1
+#endif
 
 namespace grader {
 
 Settings settings;
 LaunchState launch_state;
+bool alone = true;
 __thread Worker* worker;
 
 namespace {
@@ -80,6 +90,13 @@ Worker::Worker() : fibers(fiber_main) {
 void Worker::prepare_launch() {
     launch_number_ = grader_launch_number;
     count_ = launch_state.threads;
+    loops_ = !GRADER_CHECKED && settings.schedule == Schedule::forward && !launch_state.cooperative;
+    prepared_ = false;
+    if (!loops_) prepare_threads();
+}
+
+void Worker::prepare_threads() {
+    prepared_ = true;
     for (unsigned i = 0; i < count_; ++i) {
         order_[i] = static_cast<uint16_t>(settings.schedule == Schedule::reverse ? count_ - 1 - i : i);
         unsigned rest = i / launch_state.block.x;
@@ -116,13 +133,25 @@ void Worker::run_blocks(bool call_for_help) {
 bool Worker::begin_block(uint64_t number) {
     if (launch_number_ != grader_launch_number) prepare_launch();
     blockIdx = block_at(number);
-    for (unsigned i = 0; i < count_; ++i) {
-        threads[i].state = ThreadState::unstarted;
-        threads[i].spins = 0;
-    }
-    for (unsigned w = 0; w * kWarpSize < count_; ++w) warp_syncs[w] = 0;
     live_ = runnable_ = count_;
+    takes_block_ = false;
     waiting_ = grid_waiting_ = cursor_ = 0;
+#if !GRADER_CHECKED
+    grader_round_at = nullptr;
+    grader_atomic_mode = AtomicMode(alone);
+#endif
+    if (loops_) {
+        looping_ = true;
+        threadIdx = {0, 0, 0};
+        grader_row_length = RowLength{launch_state.block.x};
+    } else {
+        looping_ = false;
+        for (unsigned i = 0; i < count_; ++i) {
+            threads[i].state = ThreadState::unstarted;
+            threads[i].spins = 0;
+        }
+        for (unsigned w = 0; w * kWarpSize < count_; ++w) warp_syncs[w] = 0;
+    }
     // Reserves the stacks, which the checker asks for.
     Fiber* first = fibers.take();
     if (!first) {
@@ -134,15 +163,68 @@ bool Worker::begin_block(uint64_t number) {
     return true;
 }
 
+// The first thread to wait in the loop that began the block: those before it have ended.
+void Worker::leave_loop() {
+    looping_ = false;
+    grader_row_length = RowLength{0};
+    if (!prepared_) prepare_threads();
+    const dim3& block = launch_state.block;
+    const unsigned self = threadIdx.x + block.x * (threadIdx.y + block.y * threadIdx.z);
+    for (unsigned i = 0; i < count_; ++i) {
+        threads[i].state = i < self ? ThreadState::done : ThreadState::unstarted;
+        threads[i].spins = 0;
+    }
+    for (unsigned w = 0; w * kWarpSize < count_; ++w) warp_syncs[w] = 0;
+    live_ = count_ - self;
+    runnable_ = live_ - 1;
+    cursor_ = self + 1;
+    current = &threads[self];
+    current->fiber = running_;
+}
+
+void Worker::take_block() {
+    takes_block_ = true;
+    kept_used_ = 0;
+#if !GRADER_CHECKED
+    grader_atomic_mode = AtomicMode(unsigned(grader_atomic_mode) | unsigned(AtomicMode::whole_block));
+#endif
+    if (looping_) {
+        grader_row_length = RowLength{0};  // the loop ends after this call
+        return;
+    }
+    for (unsigned i = 0; i < count_; ++i)
+        if (&threads[i] != current) threads[i].state = ThreadState::done;
+    live_ = 1;
+    runnable_ = 0;
+}
+
+void* Worker::keep(size_t bytes) {
+    if (kept_used_ == kept_.size()) kept_.push_back({nullptr, 0});
+    Room& room = kept_[kept_used_++];
+    if (room.bytes < bytes * count_) {
+        free(room.memory);
+        room.bytes = bytes * count_;
+        room.memory = aligned_alloc(64, (room.bytes + 63) / 64 * 64);
+        if (!room.memory) abandon(cudaErrorLaunchOutOfResources);
+    }
+    return room.memory;
+}
+
+void Worker::refuse_wait() {
+    grader_refuse("a barrier between barriers", "a thread waits in a kernel that the emulation runs as loops over threads");
+    abandon(cudaErrorNotSupported);
+}
+
 void Worker::continue_block() {
-    Thread* next = choose();
+    Thread* next = looping_ ? &threads[0] : choose();
     if (!next) return;
-    Fiber* target = next->state == ThreadState::unstarted ? fibers.take() : next->fiber;
+    Fiber* target = looping_ || next->state == ThreadState::unstarted ? fibers.take() : next->fiber;
     if (!target) {
         launch_state.abandoned = cudaErrorLaunchOutOfResources;
         return;
     }
-    enter(*next);
+    if (looping_) current = next;
+    else enter(*next);
     running_ = target;
     Fiber::switch_to(home_, *target);
     current = nullptr;
@@ -157,7 +239,7 @@ void Worker::run_block(uint64_t number) {
 }
 
 void Worker::wait_for_grid(uintptr_t pc) {
-    Thread& self = *current;
+    Thread& self = running();
     self.pc = pc;
     self.spins = 0;
     self.state = ThreadState::at_grid;
@@ -192,11 +274,32 @@ void Worker::fiber_main() {
     Worker* self = worker;
     for (;;) {
         Thread* thread = self->current;
-        thread->fiber = self->running_;
-        launch_state.body(launch_state.parameters);
+        if (self->looping_) {
+            launch_state.body(launch_state.parameters);
+            if (self->looping_) {
+                self->live_ = 0;
+                Fiber* own = self->running_;
+                self->fibers.give(own);
+                Fiber::switch_to(*own, self->home_);
+                continue;
+            }
+            self->settle();
+        } else {
+            thread->fiber = self->running_;
+            launch_state.body(launch_state.parameters);
+            self->settle();
+        }
+        thread = self->current;
         thread->state = ThreadState::done;
         --self->live_;
         self->arrive_or_release();
+#if GRADER_ROUNDS
+        if (grader_round_at) {
+            self->fibers.give(self->running_);
+            Fiber::switch_stacks(&self->running_->stack(), grader_round_at->stack);
+            continue;
+        }
+#endif
         // Usually the next thread has not started: threads of simple kernels cost little else.
         Thread* next = self->cursor_ < self->count_ ? &self->threads[self->order_[self->cursor_]] : nullptr;
         if (next && next->state == ThreadState::unstarted) ++self->cursor_;
@@ -283,7 +386,48 @@ bool Worker::warps_are_parted() const {
     return false;
 }
 
+#if GRADER_ROUNDS
+// All live threads wait at the block's barrier; the running one is among them, or has ended.
+void Worker::begin_round() {
+    unsigned n = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+        const Thread& thread = threads[order_[i]];
+        if (thread.state != ThreadState::at_barrier) continue;
+        round_[n] = {thread.fiber->stack(), indices_[thread.index]};
+        round_threads_[n++] = thread.index;
+    }
+    grader_round_first = grader_round_at = &round_[0];
+    grader_round_last = &round_[n - 1];
+    threadIdx = round_[0].index;
+}
+
+// The threads before the running one wait at the barrier, those behind it have not reached it.
+void Worker::leave_round() {
+    const unsigned at = static_cast<unsigned>(grader_round_at - round_), n = static_cast<unsigned>(grader_round_last - round_) + 1;
+    for (unsigned i = 0; i < n; ++i) {
+        Thread& thread = threads[round_threads_[i]];
+        thread.state = i < at ? ThreadState::at_barrier : ThreadState::ready;
+        thread.spins = 0;
+        thread.fiber->stack() = round_[i].stack;
+    }
+    grader_round_at = nullptr;
+    current = &threads[round_threads_[at]];
+    running_ = current->fiber;
+    waiting_ = at;
+    runnable_ = n - at - 1;
+    cursor_ = position_[current->index] + 1;
+}
+#else
+void Worker::leave_round() {}
+#endif
+
 void Worker::release_barrier() {
+#if GRADER_ROUNDS
+    if (waiting_ == live_) {
+        begin_round();
+        return;
+    }
+#endif
     const bool all = waiting_ + grid_waiting_ == count_, parted = GRADER_CHECKED && !all && warps_are_parted();
     const Thread* const first = first_in(ThreadState::at_barrier);
     const unsigned alike = first ? waiting_like(*first) : 0;
@@ -305,17 +449,26 @@ void Worker::arrive_or_release() {
 }
 
 void Worker::wait_at_barrier(uintptr_t pc) {
-    Thread& self = *current;
+    Thread& self = running();
     self.pc = pc;
     self.spins = 0;
     self.state = ThreadState::at_barrier;
     ++waiting_;
     arrive_or_release();
+#if GRADER_ROUNDS
+    if (RoundEntry* const next = grader_round_at) {
+        if (&threads[round_threads_[0]] == &self) return;
+        RoundEntry* own = next;
+        while (&threads[round_threads_[own - round_]] != &self) ++own;
+        Fiber::switch_stacks(&own->stack, next->stack);
+        return;
+    }
+#endif
     leave_for(choose());
 }
 
 bool Worker::park(const void* key, uintptr_t pc) {
-    Thread& self = *current;
+    Thread& self = running();
     self.pc = pc;
     self.spins = 0;
     self.key = key;
@@ -344,8 +497,9 @@ bool Worker::wake_stuck() {
 }
 
 void Worker::pause() {
+    if (takes_block_) return;
     take_turns();
-    Thread& self = *current;
+    Thread& self = running();
     self.state = ThreadState::ready;
     ++runnable_;
     // Other blocks may have to run before what this thread waits for.
@@ -370,6 +524,13 @@ using grader::worker;
 
 extern "C" {
 
+#if !GRADER_CHECKED
+void grader_begin_loops() {
+    if (grader::in_kernel()) worker->take_block();
+}
+void* grader_keep(size_t bytes) { return worker->keep(bytes); }
+#endif
+
 void grader_syncthreads() {
     if (!grader::in_kernel()) return;
     worker->wait_at_barrier(reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
@@ -380,7 +541,7 @@ void grader_syncthreads() {
 int grader_syncthreads_reduce(int predicate, int operation) {
     if (!grader::in_kernel()) return predicate;
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    grader::Thread* self = worker->current;
+    grader::Thread* self = &worker->running();
     self->predicate = predicate != 0;
     worker->wait_at_barrier(pc);
     int set = 0, live = 0;

@@ -8,6 +8,12 @@
 // continue chooses the next thread and switches to it directly; the worker's own
 // stack continues only at the end of a block.
 //
+// In the fast build, and in the order `forward`, a block begins as one loop in the kernel's own code
+// (run_threads in execution.h). Until a thread waits, threadIdx is all that is known of its threads.
+// When all live threads wait at the block's barrier, a *round* begins: __syncthreads, expanded in the
+// kernel, switches to the next of them, and nothing else is noted. Anything else that a thread does, as
+// its end, ends the round: then the state of all threads is known again.
+//
 // A barrier is complete when every live thread waits at it; a thread that has
 // returned counts as arrived, as on Volta and later. Warp functions are
 // rendezvous of the mask's live lanes (warp.cpp). If no live thread can run, a
@@ -17,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #define GRADER_INDEX  // the runtime writes threadIdx and the other indices
 #include "cuda_runtime.h"
@@ -88,6 +95,7 @@ struct Settings {
 };
 extern Settings settings;
 extern LaunchState launch_state;
+extern bool alone;  // one operating-system thread runs all blocks
 
 struct AsyncCopies;
 struct NamedBarriers;
@@ -121,7 +129,17 @@ public:
     Fiber* running_fiber() const { return running_; }
     void drop_block();  // of an abandoned launch, suspended anywhere
 
-    Thread* current = nullptr;  // null outside kernels
+    Thread& running() {  // the thread that runs
+        if (takes_block_) refuse_wait();
+        settle();
+        return *current;
+    }
+    // A kernel that runs for its whole block (thread_loops.h).
+    void take_block();
+    bool knows_thread() const { return !takes_block_ && !looping_; }  // else g++ may keep its index in registers
+    void* keep(size_t bytes);  // room for a local variable of each thread
+
+    Thread* current = nullptr;  // null outside kernels; see running()
     Thread threads[kMaxThreads];
     uint32_t warp_syncs[kMaxWarps];
     char* shared = nullptr;
@@ -130,8 +148,23 @@ public:
     NamedBarriers* named = nullptr;  // barriers.cpp; made on first use
 
 private:
+    struct Room {
+        void* memory;
+        size_t bytes;
+    };
     static void fiber_main();
     void prepare_launch();
+    void prepare_threads();
+    void settle() {  // makes `current` and the threads' states known
+#if !GRADER_CHECKED
+        if (looping_) leave_loop();
+        else if (grader_round_at) leave_round();
+#endif
+    }
+    [[noreturn]] void refuse_wait();
+    void leave_loop();
+    void begin_round();
+    void leave_round();
     const Thread* first_in(ThreadState wanted) const;
     unsigned waiting_like(const Thread& first) const;  // threads in its state, at its line
     void run_block(uint64_t number);
@@ -148,6 +181,12 @@ private:
     void wake(Thread& thread);
 
     uint32_t launch_number_ = 0;
+    bool loops_ = false;     // blocks begin as loops
+    bool looping_ = false;   // in the loop that began the block
+    bool takes_block_ = false;
+    unsigned kept_used_ = 0;
+    std::vector<Room> kept_;
+    bool prepared_ = false;  // order_, position_ and indices_ are those of the launch
     unsigned count_ = 0;    // threads in the block
     unsigned live_ = 0;     // not yet returned
     unsigned waiting_ = 0;  // at the block's barrier
@@ -159,6 +198,10 @@ private:
     uint16_t order_[kMaxThreads];
     uint16_t position_[kMaxThreads];
     uint3 indices_[kMaxThreads];
+#if !GRADER_CHECKED
+    RoundEntry round_[kMaxThreads];
+    uint16_t round_threads_[kMaxThreads];
+#endif
 };
 
 // The worker of this operating-system thread, or null.

@@ -12,9 +12,8 @@
 #pragma once
 
 // Real objects, because students may name locals `blockDim`. They are const for
-// the student's code: a thread's index never changes, so the compiler neither
-// instruments nor repeats the load. The runtime, which changes them, declares
-// them without const.
+// the student's code: a thread's index never changes, so the checked build does not
+// instrument the load. The runtime, which changes them, declares them without const.
 #ifndef GRADER_INDEX
 #define GRADER_INDEX const
 #endif
@@ -35,11 +34,31 @@ struct SharedSite {
 
 struct DeviceVariable;
 
+// The length of the rows in which the running kernel's code loops over threads; 0: one thread only.
+// A type of its own, so that for g++ no store of a kernel can change it.
+enum class RowLength : unsigned {};
+// Bits: one core runs all blocks, so that atomics need no lock; and a kernel runs for its whole block,
+// so that no thread that spins could let others run.
+enum class AtomicMode : unsigned { alone = 1, whole_block = 2 };
+
+// A thread that waits at the block's barrier, and its stack.
+struct RoundEntry {
+    void* stack;
+    uint3 index;
+};
+
 }  // namespace grader
 
 extern "C" {
 extern __thread char* grader_shared_base;
 extern unsigned grader_launch_number;
+extern __thread grader::RowLength grader_row_length;
+#if !GRADER_CHECKED
+extern __thread unsigned long grader_atomics;
+extern __thread grader::AtomicMode grader_atomic_mode;
+// The threads that pass barriers in turn; without any, null.
+extern __thread grader::RoundEntry *grader_round_at, *grader_round_first, *grader_round_last;
+#endif
 void* grader_place_shared(grader::SharedSite* site);
 void* grader_dynamic_shared(const char* name, size_t element_bytes);
 void* grader_keep_shared(grader::SharedSite* site);  // at file scope, called once
@@ -71,6 +90,7 @@ void grader_next_launch_is_cooperative();
 void grader_fence(int wide);  // 0: for the block
 void grader_trap(int error);
 void grader_pause(unsigned nanoseconds);
+void grader_many_atomics();
 void grader_local(const char* name, void* variable, size_t bytes);
 }
 
@@ -95,6 +115,30 @@ template <class Call> GRADER_INLINE bool captured(cudaStream_t stream, Call call
     return stream && grader_capture(stream, &call, sizeof call, [](void* self) { (*static_cast<Call*>(self))(); });
 }
 
+// Runs the thread whose index is set. In the fast build also those behind it, unless the runtime
+// wants one thread or a thread has waited: then other fibers run them (../../runtime/worker.h). g++
+// expands the kernel in this loop, and keeps in registers what no thread changes.
+#if GRADER_CHECKED
+template <class Body> GRADER_INLINE void run_threads(Body& body) { body(); }
+#else
+template <class Body> GRADER_INLINE void run_threads(const Body& parameters) {
+    Body body = parameters;  // which nothing else can change
+    uint3& index = const_cast<uint3&>(threadIdx);
+    unsigned x = index.x;
+    for (;;) {
+        do {
+            index.x = x;
+            body();
+        } while (++x < static_cast<unsigned>(grader_row_length));
+        if (grader_row_length == RowLength{0}) return;
+        x = 0;
+        if (++index.y < blockDim.y) continue;
+        index.y = 0;
+        if (++index.z == blockDim.z) return;
+    }
+}
+#endif
+
 // A kernel with its configuration, waiting for its arguments.
 template <class Kernel> struct Configured {
     const char* name;
@@ -107,7 +151,7 @@ template <class Kernel> struct Configured {
     template <class... Arguments> GRADER_INLINE void operator()(Arguments... arguments) const {
         auto body = [kernel = kernel, arguments...]() mutable { kernel(arguments...); };
         grader_launch(name, grid, block, shared_bytes, stream, &body, sizeof body,
-                      [](void* self) { (*static_cast<decltype(body)*>(self))(); });
+                      [](void* self) { run_threads(*static_cast<decltype(body)*>(self)); });
     }
 };
 
@@ -165,7 +209,41 @@ template <class T> GRADER_INLINE void local(const char* name, T& variable) {
 #define GRADER_NAME(...) GRADER_NAME_(__VA_ARGS__)
 #define GRADER_NAME_(...) #__VA_ARGS__
 
+#if !GRADER_CHECKED && defined(__x86_64__) && !GRADER_UCONTEXT
+namespace grader {
+// Continues on another stack, at the address on its top, until somebody continues on this one.
+GRADER_INLINE void swap_stacks(void** from, void* const* to) {
+    asm volatile(
+        "leaq -128(%%rsp), %%rsp\n\t"  // below lies what a function without calls keeps
+        "pushq %%rbp\n\t"
+        "leaq 1f(%%rip), %%rax\n\t"
+        "pushq %%rax\n\t"
+        "movq %%rsp, (%%rdi)\n\t"
+        "movq (%%rsi), %%rsp\n\t"
+        "popq %%rax\n\t"
+        "jmpq *%%rax\n"
+        "1:\tpopq %%rbp\n\t"
+        "leaq 128(%%rsp), %%rsp"
+        : "+D"(from), "+S"(to)
+        :
+        : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",
+          "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+}
+}  // namespace grader
+
+// In a round all threads wait at the barrier, except this one: when it waits, the next one is ready, and
+// after the last one the first.
+GRADER_INLINE void __syncthreads() {
+    grader::RoundEntry* const self = grader_round_at;
+    if (__builtin_expect(!self, 0)) return grader_syncthreads();
+    grader::RoundEntry* const next = self == grader_round_last ? grader_round_first : self + 1;
+    grader_round_at = next;
+    const_cast<uint3&>(threadIdx) = next->index;
+    grader::swap_stacks(&self->stack, &next->stack);
+}
+#else
 GRADER_INLINE void __syncthreads() { grader_syncthreads(); }
+#endif
 GRADER_INLINE int __syncthreads_count(int predicate) { return grader_syncthreads_reduce(predicate, 0); }
 GRADER_INLINE int __syncthreads_and(int predicate) { return grader_syncthreads_reduce(predicate, 1); }
 GRADER_INLINE int __syncthreads_or(int predicate) { return grader_syncthreads_reduce(predicate, 2); }
