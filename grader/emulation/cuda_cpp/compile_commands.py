@@ -64,7 +64,7 @@ _CONTRACT = (
     *(("-mfma",) if platform.machine() == "x86_64" else ()),
 )
 
-_STUDENT = {
+_STUDENT: dict[Mode, tuple[str, ...]] = {
     Mode.FAST: (
         *("-O3", "-g1", "-DGRADER_CHECKED=0", "-DGRADER_SPACES=1"),
         # A loop that never ends keeps its accesses, and so its line.
