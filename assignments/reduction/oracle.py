@@ -4,7 +4,10 @@ import torch
 
 
 def inputs(case, dtype, generator):
-    """Numbers of 0 to a bound of 0.5 to 1.5, so that long sums differ; "one": all 0 but one."""
+    """Numbers of 0 to a bound of 0.5 to 1.5, so that long sums differ.
+
+    "one": all are 0 but one. "few": all but one of each thousand.
+    """
     n = case.sizes["n"]
     bound = 0.5 + torch.rand(1, generator=generator)
     x = bound * torch.rand(n, generator=generator)
@@ -13,6 +16,8 @@ def inputs(case, dtype, generator):
         kept = 1.0 + float(x[place])
         x.zero_()
         x[place] = kept
+    if case.values == "few":
+        x *= torch.arange(n) % 1009 == 0
     return {"x": x.to(dtype)}
 
 
