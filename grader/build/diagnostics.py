@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from grader.report.evidence import Diagnostic
+from grader.text.cpp_comments import without_comments
 from grader.text.did_you_mean import did_you_mean
 
 SHOWN = 10
@@ -98,6 +99,10 @@ _ADVICE = {
         "a comment begins with `//` in C++: `#` is for lines such as #include and #define",
     r"expected .*[‘'\"];[’'\"]|expected .*[‘'\"][)}][’'\"]":
         "a semicolon or bracket is missing, here or at the end of the line before",
+    r": line \d+ declares it inside ":
+        "a variable ends with the block that declares it: declare it before that block",
+    r"operator(?: \"| ?)[-+*/]=?[’'\"].*__half":
+        "convert the half first, __half2float(x), and the result back with __float2half",
     r"was not declared in this scope|is undefined$|does not name a type":
         "is the name misspelt, used before it is declared, or its block closed by a `}` too many?",
 }  # fmt: skip
@@ -131,8 +136,8 @@ _REQUIRED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):\d+:\s+requi
 _VALUE = re.compile(r"\b(\w+ = -?\d+)(?=;|$)")
 # A name without a suggestion of the compiler's, and names that CUDA C++ adds to C++.
 _UNKNOWN = re.compile(
-    r"(?:[‘'](\w{4,})[’'] (?:was not declared in this scope|does not name a type)"
-    r"|identifier \"(\w{4,})\" is undefined)$"
+    r"(?:[‘'](\w+)[’'] (?:was not declared in this scope|does not name a type)"
+    r"|identifier \"(\w+)\" is undefined)$"
 )
 _CUDA_WORDS = (
     "__shared__", "__global__", "__device__", "__constant__", "__syncthreads", "__syncwarp",
@@ -150,6 +155,12 @@ _GCC = re.compile(
 _EDG = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d{1,9})\):\s+"
     r"(?P<kind>catastrophic error|error|warning)(?:\s+#[\w-]+)?:\s+(?P<text>.*)$"
+)
+_SHORT_NAME = 3  # characters: similar names are a chance
+_MOST_CHARACTERS = 20_000  # of a source that declarations are looked for in
+_TYPE = (
+    r"\b(?:float[234]?|double|int[234]?|unsigned|long|short|char|bool|auto"
+    r"|size_t|u?int\d+_t|__half2?|dim3)\b"
 )
 _INFORMATION = re.compile(r"(?:ptxas|nvlink) info\b")  # resources, with `-Xptxas=-v`
 _TOOL = re.compile(
@@ -271,5 +282,32 @@ def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
     text = _OWN_NAME.sub("", _SHARED_TYPE.sub(r"‘\g<is>’", text))
     text = _INTERNAL.sub(r"\1", text)
     if match := _UNKNOWN.search(text):
-        text += did_you_mean(match[1] or match[2], _CUDA_WORDS)
+        name = match[1] or match[2]
+        near = did_you_mean(name, _CUDA_WORDS) if len(name) > _SHORT_NAME else ""
+        text += near or _declared_inside(name, at, source)
     return _FLAG.sub("", _WARNING_FLAG.sub("", text)), at
+
+
+def _declared_inside(name: str, at: int | None, source: str) -> str:
+    """Return the line of an earlier block that declares a name and has ended, "" if none does."""
+    if at is None or len(source) > _MOST_CHARACTERS:
+        return ""
+    lines = without_comments(source).split("\n")[: at - 1]
+    declared = re.compile(
+        rf"{_TYPE}\s*[&*]?\s*(?:\w+[^;(){{}}]{{0,200}},\s*)?{re.escape(name)}\s*[=;,\[(:]"
+    )
+    for number in range(len(lines), 0, -1):
+        begin = declared.search(lines[number - 1])
+        if begin is None:
+            if lines[number - 1].startswith("}"):
+                return ""  # the end of a function
+            continue
+        head = re.search(r"\b(?:for|while|if)\s*\($", lines[number - 1][: begin.start()].rstrip())
+        rest = "\n".join([lines[number - 1][begin.end() :], *lines[number:]])
+        depth = 0
+        for character in rest:
+            depth += (character == "{") - (character == "}")
+            if depth < 0:
+                return f": line {number} declares it inside a block that has ended"
+        return f": line {number} declares it inside the loop or `if` there" if head else ""
+    return ""

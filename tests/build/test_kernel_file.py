@@ -480,3 +480,21 @@ def test_a_forgotten_mark_is_a_compile_error_without_nvcc(
     assert built.message.startswith(phrase)
     assert built.hint
     assert built.evidence.diagnostics[0].line == int(phrase.split(":")[1])
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("for (int p = 0; p < n; ++p) {\n  float sum = p;\n  }\nint z = 0;\nx[0] = sum;", "line 3"),
+        ("for (int sum = 0; sum < n; ++sum) z += sum;\nx[0] = sum;", "line 2"),
+        ("x[0] = sum;", ""),
+        ("z = 1;\n}\nvoid other() {\n  float sum = 1;\n}\nvoid g() {\nx[0] = sum;", ""),
+    ],
+)
+def test_a_name_of_a_block_that_has_ended(body: str, words: str) -> None:
+    text = f"void f(float* x, int n) {{\n{body}\n}}\n"
+    line = text[: text.rindex("x[0]")].count("\n") + 1
+    said = f"silu.cu:{line}:8: error: ‘sum’ was not declared in this scope"
+    (found,) = diagnostics.parse(said, "silu.cu", text)
+    assert found.message.partition("scope")[2].startswith(f": {words}" if words else words)
+    assert ("ends with the block" in diagnostics.advice(found.message)) == bool(words)

@@ -21,10 +21,16 @@ _MOST_SETS = 1000  # assignments of a text
 _MOST_OF_VALUE = 400  # characters of an expression
 
 _BRACKETS = {"(": ")", "{": "}", "[": "]"}
-_KERNEL = re.compile(r"__global__\b(?:\s*__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\))?")
+_KERNEL = re.compile(
+    r"__global__\b(?:\s*(?:void\s+)?__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\))?"
+)
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _LAUNCH = re.compile(r"\b(\w+)\s*(?:<[^<>;]*>)?\s*<<<")
 _CAST = re.compile(r"\((?:const\s+)?[A-Za-z_][\w:\s]*[\s*]*\*\s*(?:const\s*)?\)\s*(?=\w)")
+_NUMBER_CAST = re.compile(
+    r"static_cast<[\w:\s]{1,40}>\s*\(\s*([\w.]+)\s*\)"
+    r"|\((?:unsigned |long |size_t|int)[\w\s]{0,20}\)\s*(?=\w)"
+)
 _NAMED_CAST = re.compile(r"\w+_cast\s*<[^<>]*>\s*\(\s*(\w+)\s*\)")
 # A name, with the axis of what a launch gives each thread.
 NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
@@ -164,6 +170,11 @@ def _plain(argument: str) -> str:
     """Return the name that an argument is, without casts; "" if it is more than a name."""
     argument = _NAMED_CAST.sub(r"\1", _CAST.sub("", argument)).strip()
     return argument if re.fullmatch(r"[A-Za-z_]\w*", argument) else ""
+
+
+def without_number_casts(expression: str) -> str:
+    """Return the expression without casts of a name to a whole number: `(long long)i * n`."""
+    return _NUMBER_CAST.sub(lambda found: found[1] or "", expression)
 
 
 def plain_name(kernel: str) -> str:

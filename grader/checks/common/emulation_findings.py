@@ -105,6 +105,8 @@ _RETURNS_BEHIND = re.compile(
 _CONDITION = re.compile(r"\bif\s{0,9}\(")
 _CHANGED = re.compile(
     r"\b(\w+)\s*\[[^;=]{0,200}\]\s*(?:\+\+|--|[-+*|&^]=)|(?:\+\+|--)\s*(\w+)\s*\["
+    r"|(?:^|[;{})])\s*\*\s*(\w+)\s*(?:[-+*|&^]=|=\s*\*\s*\3\s*[-+*|&^])"
+    r"|\b(\w+)\s*\[(\w+)\]\s*=\s*\4\s*\[\5\]\s*[-+*|&^]"
 )
 _WIDEST_SCALAR = 8  # bytes
 _LINES_BEFORE = 8  # in which a guard or loop head stands, usually
@@ -117,6 +119,10 @@ def _hint(found: HostFinding, text: str) -> str:
             return _HINTS["the access begins before its buffer"]
         if found.message == "the access is past the end of its buffer":
             return _beyond(found, text)
+    if found.message == "the access is outside its shared variable" and re.search(
+        rf"\bextern\s+__shared__[^;]{{0,100}}\b{re.escape(found.buffer or '?')}\b", text
+    ):
+        return _FOUND["outside what the launch gives"]
     if found.kind == "misaligned" and found.offset is not None:
         width, bytes_ = (found.access_bytes or 0) // 4, found.access_bytes or 0
         if width > 1 and found.offset % bytes_ and found.offset % 4 == 0:

@@ -186,6 +186,36 @@ def shuffle_hint(text: str) -> str:
     )
 
 
+def partial_sums_hint(text: str) -> str:
+    """Return which launch reads as many numbers as it has blocks, of another's blocks; or "".
+
+    One writes `partials[blockIdx.x]`, the other reads them up to gridDim.x, its own number.
+    """
+    kernels, launched = cpp_code.kernels(text), cpp_code.launches(text)
+    writers = [
+        one
+        for one in launched
+        if one.kernel in kernels
+        and re.search(r"\w\s?\[\s?blockIdx\.x\s?\]\s?=(?!=)", kernels[one.kernel].body)
+    ]
+    for reader in launched:
+        body = kernels[reader.kernel].body if reader.kernel in kernels else ""
+        loop = re.search(r"(?<![\w.])(\w+)\s?<\s?gridDim\.x\s?;", body)
+        read = re.search(rf"=[^;=]{{0,80}}\b(\w+)\s?\[\s?{loop[1]}\s?\]", body) if loop else None
+        others = [one for one in writers if one.kernel != reader.kernel]
+        if loop is None or read is None or len(others) != 1 or others[0].grid == reader.grid:
+            continue
+        line = kernels[reader.kernel].line + body.count("\n", 0, loop.start())
+        (writer,) = others
+        return (
+            f"line {line} reads `{read[1]}` up to gridDim.x, but `{writer.kernel}`, which writes "
+            f"one for each of its blocks, has `{writer.grid}` of them (line {writer.line}), and "
+            f"`{reader.kernel}` `{reader.grid}` (line {reader.line}): launch both alike, or pass "
+            "the number"
+        )
+    return ""
+
+
 def tree_hint(text: str) -> str:
     """Return which launch gives a tree, which halves its threads, no power of two; or ""."""
     host = cpp_code.host_code(text)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.checks.common.python_text import parsed
-from grader.checks.common.triton_index_source import values_of, words_of
+from grader.checks.common.triton_index_source import turned_hint, values_of, words_of
 from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import hints
 
@@ -42,6 +42,9 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         words = hints("kernel_source")["product"].replace("LINE", str(line))
         return words.replace("LEFT", product[0]).replace("RIGHT", product[1])
     if line is not None and _SHAPES.search(message):
+        function = _function_at(text, line)
+        if function is not None and (words := turned_hint(function, line)):
+            return words
         dropped = _reduction(text, line)
         if dropped is not None:
             at, call, axis = dropped
@@ -168,6 +171,12 @@ def _functions(text: str) -> list[ast.FunctionDef]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 
 
+def _function_at(text: str, line: int) -> ast.FunctionDef | None:
+    return next(
+        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
+    )
+
+
 def _loaded_twice(text: str, line: int | None, name: str) -> str:
     """Return the two lines that load one variable, before a loop and in it; "" if there are not."""
     for function in _functions(text):
@@ -193,9 +202,7 @@ def _loaded_twice(text: str, line: int | None, name: str) -> str:
 
 def _product(text: str, line: int) -> tuple[str, str] | None:
     """Return the two blocks that a line multiplies, if each is loaded as a tile of its own."""
-    function = next(
-        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
-    )
+    function = _function_at(text, line)
     if function is None:
         return None
     tiles = {
@@ -221,9 +228,7 @@ def _reduction(text: str, line: int) -> tuple[int, str, str] | None:
 
     That is its line, its name and its axis.
     """
-    function = next(
-        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
-    )
+    function = _function_at(text, line)
     if function is None:
         return None
     statements = sorted(

@@ -20,6 +20,7 @@ from grader.checks.common.cpp_code import (
     first_value,
     split,
     without_comments,
+    without_number_casts,
 )
 from grader.checks.common.python_text import parsed
 from grader.vocabulary import Language
@@ -42,7 +43,11 @@ _WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """A loop of C++: the first line and the last one, and its parts."""
+    """A loop of C++: the first line and the last one, and its parts.
+
+    `assigned` are the variables that the rounds of a loop of Python assign, None in C++. A number
+    of Python changes in no other way; a name may be any object's, so calls of its methods count.
+    """
 
     first: int
     last: int
@@ -50,6 +55,7 @@ class Loop:
     condition: str
     step: str
     body: str
+    assigned: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,8 @@ def _why(loop: Loop, language: Language, text: str) -> str | None:
         return None
     rounds = f"{loop.condition};{loop.step};{loop.body}"
     changed = [name for name in names if _changes(rounds, name)]
+    if loop.assigned is not None:
+        changed = [name for name in names if name.partition(".")[0] in loop.assigned]
     if not changed:
         *others, last = (f"`{name}`" for name in names)
         what = f"{', '.join(others)} or {last}" if others else last
@@ -205,6 +213,7 @@ def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     sign, amount = changes[0][0], changes[0][1].strip().rstrip(")")
     value = first_value("\n".join(text.split("\n")[: loop.first]), amount)
     number = amount if _NUMBER_OF_THREAD.fullmatch(amount) else value
+    terms = [one.strip() for one in without_number_casts(number).split("+")]
     quotient = re.fullmatch(r"\(?\s*([A-Za-z_]\w*)\s*\)?\s*/\s*(?:[\w.]+|\([^()]*\))", number)
     floating = rf"\b(?:float|double)\s+(?:\w+\s*=[^;]{{0,300}},\s*)?{re.escape(amount)}\b"
     whole = not re.search(floating, text) and not re.search(r"\d\.|\.\d", number)
@@ -217,6 +226,12 @@ def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
         who = "the first block" if number.startswith("block") else "the first thread"
         of = "" if number == amount else f", {number},"
         return f"the loop `{shown}` adds `{amount}`{of} to `{name}`, which is 0 in {who}"
+    of_thread = all(_NUMBER_OF_THREAD.search(one) and "/" not in one for one in terms)
+    if sign in "+-" and len(terms) > 1 and of_thread and not re.search(r"[-?:|]", number):
+        return (
+            f"the loop `{shown}` adds `{amount}` to `{name}`, the thread's own number, which is 0 "
+            "in the first thread: add the number of all threads"
+        )
     at_zero = re.search(rf"(?<![\w.]){word}\s*>=\s*0\b|\b0\s*<=\s*{word}\b", loop.condition)
     if sign in ("/", ">>") and at_zero:
         return f"the loop `{shown}` goes on at `{name}` = 0, which `{sign}=` leaves at 0"
@@ -312,4 +327,19 @@ def _python(text: str) -> Iterator[Loop]:
                 condition=ast.unparse(node.test),
                 step="",
                 body="\n".join(map(ast.unparse, node.body)),
+                assigned=_assigned(node, tree),
             )
+
+
+def _assigned(loop: ast.While, tree: ast.Module) -> frozenset[str]:
+    """Return the names that the rounds of a loop, or functions that they call, may change."""
+    found = set()
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.add(node.value.id)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            found.update(node.names)
+    return frozenset(found)

@@ -69,9 +69,12 @@ def triton_grid_hint(
     if words or sizes_only:
         return words
     return (
-        next((words for one in axes if (words := _row_each(one, values, sizes))), "")
+        _short_mask(body)
+        or _short_range(body)
+        or next((words for one in axes if (words := _row_each(one, values, sizes))), "")
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
+        or _divided_within(call, values)
     )
 
 
@@ -292,6 +295,64 @@ def _rounded_down(programs: ast.expr) -> str:
         f"`{_shown(programs)}` in line {programs.lineno} rounds down, so that the last, incomplete "
         f"program is missing: triton.cdiv({quotient.left.id}, {_shown(quotient.right)})"
     )
+
+
+def _short_mask(kernel: ast.FunctionDef) -> str:
+    """Recognise a mask of a store that ends before the length: `offsets < n - 1`."""
+    inside = values_of(kernel)
+    for call in ast.walk(kernel):
+        if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("tl.store"):
+            continue
+        given = [one.value for one in call.keywords if one.arg == "mask"] + call.args[2:3]
+        for test in ast.walk(_single(given[0], inside)) if given else ():
+            if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt):
+                continue
+            limit = test.comparators[0]
+            if (
+                isinstance(limit, ast.BinOp)
+                and isinstance(limit.op, ast.Sub)
+                and isinstance(limit.left, ast.Name)
+                and isinstance(limit.right, ast.Constant)
+            ):
+                return (
+                    f"the mask `{_shown(test)}` in line {test.lineno} leaves out what is before "
+                    f"`{limit.left.id}`: `{ast.unparse(test.left)} < {limit.left.id}`"
+                )
+    return ""
+
+
+def _short_range(kernel: ast.FunctionDef) -> str:
+    """Recognise a loop over blocks, with a store, that ends before an incomplete last one."""
+    for loop in ast.walk(kernel):
+        if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+            continue
+        given = loop.iter.args
+        if ast.unparse(loop.iter.func) not in ("range", "tl.range") or len(given) != 3:
+            continue
+        begin, end, step = map(ast.unparse, given)
+        whole = re.fullmatch(rf"(\w+) - {re.escape(step)}(?: \+ 1)?|(\w+) // .* \* .*", end)
+        if whole is not None and "tl.store(" in "\n".join(map(ast.unparse, loop.body)):
+            name = whole[1] or whole[2]
+            return (
+                f"the loop in line {loop.lineno} ends before the last, incomplete block, at "
+                f"`{_shown(given[1])}`: range({begin}, {name}, {step}), with a mask"
+            )
+    return ""
+
+
+def _divided_within(call: ast.Call, values: Mapping[str, Sequence[ast.expr]]) -> str:
+    """Recognise a number of programs with a quotient in it that is rounded down."""
+    assert isinstance(call.func, ast.Subscript)
+    grid = _single(call.func.slice, values)
+    found = [
+        node
+        for node in ast.walk(grid)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.FloorDiv)
+        and isinstance(node.left, ast.Name)
+        and isinstance(node.right, (ast.Name, ast.Constant))
+    ]
+    return _rounded_down(found[0]) if len(found) == 1 else ""
 
 
 def _other_width(axis: _Axis, values: Mapping[str, Sequence[ast.expr]]) -> str:

@@ -11,9 +11,11 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.formula_source import exponent_hint, left_out_part_hint
 from grader.checks.common.grid_source import (
     block_hint,
     grid_hint,
+    partial_sums_hint,
     shuffle_hint,
     size_of_other_grids_hint,
     tree_hint,
@@ -115,6 +117,8 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         words := _of_host_code(seen, built.text, signature)
     ):
         return words
+    if not known and (words := _of_formula(built)):
+        return words
     if zero := _LEFT_OUT.match(pattern):
         words = _use_of(zero[1], built)
         if words:
@@ -137,9 +141,17 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         words = triton_grid_hint(built.text, signature, seen.kernel)
         if words:
             return words
+    own = (*own, "pattern_triton") if triton else own
     return matching_hint(pattern, *own, "pattern", "symptom") or (
         _NONDETERMINISTIC_HINT if seen.nondeterministic else ""
     )
+
+
+def _of_formula(built: Built) -> str:
+    """Return what the source shows about a formula, "" if nothing."""
+    language = built.language.base
+    words = exponent_hint(built.text, language)
+    return words or (left_out_part_hint(built.text) if language is Language.CUDA else "")
 
 
 def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: Signature) -> str:
@@ -235,7 +247,7 @@ def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     of_sum = not pattern or re.search(
         "elements of the row|in the result|off by a factor of its own", pattern
     )
-    if of_sum and (words := tree_hint(text) or shuffle_hint(text)):
+    if of_sum and (words := tree_hint(text) or shuffle_hint(text) or partial_sums_hint(text)):
         return words
     if pattern.startswith("output element i is"):
         return pitch_hint(text, output, signature)
