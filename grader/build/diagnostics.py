@@ -101,6 +101,13 @@ _ADVICE = {
         "a semicolon or bracket is missing, here or at the end of the line before",
     r": line \d+ declares it inside ":
         "a variable ends with the block that declares it: declare it before that block",
+    r"non-scalar type ‘(?:const )?\w+[234]’|suitable .* from \".*\" to \".*\w[234]\" exists":
+        "four numbers are read at once through a pointer of their type: "
+        "reinterpret_cast<const float4*>(pointer)[i], with i counted in float4",
+    r"cannot have an initial value|initializer not allowed for __shared__":
+        "leave the value out: let the threads store it, then wait with `__syncthreads()`",
+    r"operator.*(?:‘(?:const )?(?:uint3|dim3)’|\b(?:uint3|dim3) )":
+        "threadIdx, blockIdx, blockDim and gridDim are three numbers each: add .x, .y or .z",
     r"operator(?: \"| ?)[-+*/]=?[’'\"].*__half":
         "convert the half first, __half2float(x), and the result back with __float2half",
     r"was not declared in this scope|is undefined$|does not name a type":
@@ -118,6 +125,9 @@ _FLAG = re.compile(r"\s*The experimental flag '[^']*' can be used to allow this\
 _WARNING_FLAG = re.compile(r"\s*\[-(?:W[\w=+-]+|fpermissive)\]$")
 # The type that the emulation's rewriter gives a `__shared__` variable.
 _SHARED_TYPE = re.compile(r"[‘']grader_type_\w+(?P<by>&?)[’'] \{aka [‘'](?P<is>[^’']*)[’']\}")
+# And that is a typedef, which has no value.
+_SHARED_VALUE = re.compile(r"typedef [‘'](?:grader_type_)?(\w+)[’'] is initialized")
+_OWN_SUGGESTION = re.compile(r"; did you mean [‘']grader_\w+[’']\?")
 _OWN_NAME = re.compile(r"\bgrader_type_(?=\w)")
 _READ_ONLY = re.compile(r"assignment of read-only location [‘']\*\((?P<name>\w+) \+.*[’']$")
 
@@ -255,7 +265,8 @@ def _why(text: str, after: Sequence[str], instance: str, required: int | None) -
         "",
     )
     if not text.startswith("static assertion failed"):
-        return f": {said}" if said else ""
+        # Of an operator each type that has one is a candidate.
+        return f": {said}" if said and "operator" not in text else ""
     values = _VALUE.findall(instance)[:_MOST_VALUES]
     parts = [said] if said else []
     if values:
@@ -277,6 +288,9 @@ def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
         used, most = int(match["bytes"], 16), int(match["most"], 16)
         line = arrays[0][0] if arrays else at
         return f"{what}: {used:,} bytes of shared memory, {most:,} allowed", line
+    if match := _SHARED_VALUE.search(text):
+        return f"a `__shared__` variable cannot have an initial value: `{match[1]}`", at
+    text = _OWN_SUGGESTION.sub("", text)
     if match := _READ_ONLY.match(text):
         return f"assignment of read-only location: `{match['name']}` is `const`", at
     text = _OWN_NAME.sub("", _SHARED_TYPE.sub(r"‘\g<is>’", text))

@@ -103,9 +103,9 @@ def _never_written(given: PatternInput) -> str | None:
         return NOTHING_WRITTEN
     if diagonal := only_diagonals(~unwritten):
         return f"{diagonal} is written, other elements are never written"
-    if int(wrong.sum()) == count:
-        return f"{place(wrong)}: never written"
     where = place(unwritten)
+    if int(wrong.sum()) - count <= given.comparison.wrong_allowed:
+        return f"{where}: never written"
     if where.startswith("only"):
         return f"{where}: never written; others are wrong"
     return f"{count} of the wrong elements were never written"
@@ -149,8 +149,24 @@ def _equals_input(given: PatternInput) -> str | None:
         if value.numel() == actual.numel() and value.dtype == actual.dtype:
             same = actual.flatten() == value.flatten()
             if bool((same | ~given.comparison.wrong.flatten()).all()) and bool(same.any()):
+                if name == given.comparison.output:
+                    return _kept(given, value)
                 return f"the wrong elements equal the input `{name}`"
     return None
+
+
+def _kept(given: PatternInput, before: torch.Tensor) -> str:
+    """Say which elements of an output, that is an input as well, are as before the call."""
+    wrong = given.comparison.wrong.flatten()
+    changed = (given.comparison.expected.double() != before.double()).flatten()
+    right = torch.nonzero(changed & ~wrong).flatten()
+    first, last = (int(torch.nonzero(wrong).flatten()[at]) for at in (0, -1))
+    kept = "as before the call; those"
+    if right.numel() and int(right[-1]) < first:
+        return f"elements from {first} on are {kept} up to {int(right[-1])} are right"
+    if right.numel() and int(right[0]) > last:
+        return f"elements up to {last} are {kept} from {int(right[0])} on are right"
+    return "the wrong elements are as before the call"
 
 
 def _factor(given: PatternInput) -> str | None:

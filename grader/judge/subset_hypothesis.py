@@ -231,6 +231,12 @@ def _overlapping(index: torch.Tensor, group: int, apart: int) -> torch.Tensor | 
     return at[at < index.numel()]
 
 
+def _every_second(index: torch.Tensor, group: int) -> torch.Tensor:
+    blocks = -(-index.numel() // group)
+    at = (torch.arange(blocks)[:, None] * group + 2 * torch.arange(group)).flatten()
+    return at[at < index.numel()]
+
+
 def _rounded_up(index: torch.Tensor, group: int) -> torch.Tensor:
     return torch.arange(-(-index.numel() // group) * group)
 
@@ -272,6 +278,9 @@ _FAMILIES: Mapping[str, Callable[[torch.Tensor, int], torch.Tensor | None]] = {
     "{group}": lambda i, g: i % g,
     "each element of `{name}` is in the result once for each group of {group}": (
         lambda i, g: _repeated(i, -(-i.numel() // g))
+    ),
+    "each block of {group} takes every second element of `{name}` from its beginning on": (
+        lambda i, g: _every_second(i, g)
     ),
     "elements of `{name}` from {group} on are in the result twice, those from twice that on three "
     "times, and so on": _suffixes,

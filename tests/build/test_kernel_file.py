@@ -498,3 +498,39 @@ def test_a_name_of_a_block_that_has_ended(body: str, words: str) -> None:
     (found,) = diagnostics.parse(said, "silu.cu", text)
     assert found.message.partition("scope")[2].startswith(f": {words}" if words else words)
     assert ("ends with the block" in diagnostics.advice(found.message)) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown", "advice"),
+    [
+        (
+            "typedef ‘grader_type_As’ is initialized (use ‘decltype’ instead)",
+            "a `__shared__` variable cannot have an initial value: `As`",
+            "let the threads store it",
+        ),
+        (
+            "‘As’ was not declared in this scope; did you mean ‘grader_site_As’?",
+            "‘As’ was not declared in this scope",
+            "misspelt",
+        ),
+        (
+            "ambiguous overload for ‘operator*’ (operand types are ‘const float’ and ‘__half’)",
+            "ambiguous overload",
+            "__half2float(x)",
+        ),
+        (
+            "no match for ‘operator*’ (operand types are ‘const unsigned int’ and ‘const uint3’)",
+            "no match",
+            "add .x, .y or .z",
+        ),
+        (
+            "conversion from ‘const float’ to non-scalar type ‘const float4’ requested",
+            "conversion",
+            "reinterpret_cast<const float4*>(pointer)[i]",
+        ),
+    ],
+)
+def test_what_to_do_about_a_message(message: str, shown: str, advice: str) -> None:
+    (found,) = diagnostics.parse(f"silu.cu:7:3: error: {message}", "silu.cu")
+    assert found.message.startswith(shown)
+    assert advice in diagnostics.advice(found.message)

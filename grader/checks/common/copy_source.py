@@ -199,18 +199,21 @@ def pitch_hint(text: str, output: str, signature: Signature) -> str:
 
 
 def _gathered(name: str, text: str, signature: Signature) -> str:
-    """Return the line that fills a host array from a matrix by one index, "" if none does."""
+    """Return the line that fills a host array from a matrix, "" if none does."""
     matrices = {one.name: one for one in signature.arrays if len(one.shape or ()) == 2}
     word = rf"\b{re.escape(name)}\s*(?:\[[^;=]{{0,80}}\]\s*=|\.(?:push|emplace)_back\s*\()"
     for number, line in enumerate(cpp_code.without_comments(text).split("\n"), start=1):
-        stored = re.search(rf"{word}\s*(\w+)\s*\[\s*(\w+)\s*\]\s*\)?\s*;", line)
+        stored = re.search(rf"{word}\s*(\w+)\s*\[([^;]{{1,80}})\]\s*\)?\s*;", line)
         if stored is None or stored[1] not in matrices:
             continue
         columns = (matrices[stored[1]].shape or ())[1].text
-        return (
-            f"line {number} takes `{stored[1]}[{stored[2]}]`, which lies in the first row until "
-            f"`{stored[2]}` passes its end: row i of `{stored[1]}` begins at i * {columns}"
-        )
+        index, begins = stored[2].strip(), f"row i of `{stored[1]}` begins at i * {columns}"
+        if cpp_code.NAME.fullmatch(index):
+            return (
+                f"line {number} takes `{stored[1]}[{index}]`, which lies in the first row until "
+                f"`{index}` passes its end: {begins}"
+            )
+        return f"line {number} takes `{stored[1]}[{index}]`: {begins}, with its first element"
     return ""
 
 

@@ -61,15 +61,16 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A launch: grid, block and arguments; "" for an argument with no name.
+    """A launch: grid, block, bytes of shared memory and arguments; "" for one with no name.
 
-    `given` are the arguments as they are written.
+    `given` are the arguments as they are written, `shared` the bytes, "" for none.
     """
 
     line: int
     kernel: str
     grid: str
     block: str
+    shared: str
     arguments: tuple[str, ...]
     given: tuple[str, ...]
 
@@ -91,6 +92,25 @@ def closing(text: str, at: int) -> int:
         if depth == 0:
             return place
     return len(text) - 1
+
+
+def end_of_statement(text: str, at: int) -> int:
+    """Return the place behind the statement that begins at a place."""
+    for _ in range(MOST_CALLS):  # loops and conditions in front of it
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at >= len(text):
+            return at
+        if text[at] == "{":
+            return closing(text, at) + 1
+        if (head := re.compile(r"(?:for|while|if)\s*\(").match(text, at)) is not None:
+            at = closing(text, head.end() - 1) + 1
+        elif (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
+            at = line.end()
+        else:
+            break
+    end = text.find(";", at)
+    return len(text) if end < 0 else end + 1
 
 
 def arguments_at(text: str, at: int) -> list[str]:
@@ -159,6 +179,7 @@ def launches(text: str) -> Sequence[Launch]:
                 kernel=match[1],
                 grid=settings[0],
                 block=settings[1],
+                shared=settings[2] if len(settings) > 2 else "",
                 arguments=tuple(map(_plain, arguments)),
                 given=tuple(" ".join(one.split()) for one in arguments),
             )

@@ -119,10 +119,6 @@ def _hint(found: HostFinding, text: str) -> str:
             return _HINTS["the access begins before its buffer"]
         if found.message == "the access is past the end of its buffer":
             return _beyond(found, text)
-    if found.message == "the access is outside its shared variable" and re.search(
-        rf"\bextern\s+__shared__[^;]{{0,100}}\b{re.escape(found.buffer or '?')}\b", text
-    ):
-        return _FOUND["outside what the launch gives"]
     if found.kind == "misaligned" and found.offset is not None:
         width, bytes_ = (found.access_bytes or 0) // 4, found.access_bytes or 0
         if width > 1 and found.offset % bytes_ and found.offset % 4 == 0:
@@ -136,7 +132,12 @@ def _hint(found: HostFinding, text: str) -> str:
             return _FOUND["an allocation without sizeof"].replace("BUFFER", found.buffer)
     changed = _CHANGED.search(_line(text, found.line))
     own_line = found.kind == "race" and found.line == found.other_line
-    if own_line and changed and found.buffer in changed.groups() and found.space == "global":
+    # A sum in shared memory adds other elements of the array, as a tree does, or nothing of it.
+    alone = changed and not re.search(
+        rf"\b{re.escape(found.buffer or '?')}\s*\[", _line(text, found.line)[changed.end() :]
+    )
+    alone = alone or found.space == "global"
+    if own_line and changed and found.buffer in changed.groups() and alone:
         words = _FOUND["one element is changed"].replace("LINE", str(found.line))
         return words.replace("BUFFER", str(found.buffer))
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
@@ -172,8 +173,10 @@ def _hint(found: HostFinding, text: str) -> str:
 def two_lines_hint(
     text: str, lines: tuple[int, int], accesses: tuple[str | None, str | None]
 ) -> str:
-    """Return where a barrier is missing between two accesses of a block: the later, the earlier."""
-    (line, other_line), (access, other_access) = lines, accesses
+    """Return where a barrier is missing between two accesses of a block, by their lines."""
+    (other_line, other_access), (line, access) = sorted(
+        zip(lines, accesses, strict=True), key=lambda one: one[0]
+    )
     between = barrier_between(text, other_line, line, barrier="__syncthreads")
     words = _FOUND["two lines, other side" if between else "two lines"]
     words = words.replace("OTHER_LINE", str(other_line))

@@ -79,6 +79,7 @@ def grid_hint(
         next((words for one in axes if (words := _rounded(one.blocks, launch.line))), "")
         or next((words for one in axes if few and (words := _divided(one, launch.line, text))), "")
         or _other_step(launch, body, text)
+        or _constant_grid(launch, body, text)
     )
 
 
@@ -312,7 +313,9 @@ def _other_step(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> 
     for at, axis in enumerate("xyz"):
         threads = constant(axis_text(launch.block, at, host), host)
         for number, line in enumerate(lines):
-            step = re.search(rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)", line)
+            step = re.search(
+                rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)(?=[^;]*\bthreadIdx\.{axis}\b)", line
+            )
             size = constant(step[1], f"{host}\n{kernel.body}") if step else None
             if step is not None and size is not None and threads and size % threads:
                 return (
@@ -320,6 +323,19 @@ def _other_step(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> 
                     f"line {launch.line} gives each {threads} threads along {axis}"
                 )
     return ""
+
+
+def _constant_grid(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> str:
+    """Recognise a number of blocks that is the same in each call, of which each does a part."""
+    host = cpp_code.host_code(text)
+    blocks = constant(launch.grid, host)
+    if blocks is None or "gridDim" in kernel.body or "blockIdx.x" not in kernel.body:
+        return ""
+    return (
+        f"line {launch.line} launches {blocks} block{'s' if blocks > 1 else ''} whatever the sizes "
+        f"are, but each block of `{kernel.name}` does its own part, by blockIdx.x: compute their "
+        "number from the size"
+    )
 
 
 def _exchanged_numbers(kernel: cpp_code.Kernel) -> str:
@@ -376,6 +392,16 @@ def _rounded(blocks: str, line: int) -> str:
         return (
             f"`{blocks}` in line {line} rounds down, so that the last, incomplete block is "
             f"missing: write {whole}"
+        )
+    least = re.fullmatch(
+        r"(\w+) >=? \w+ \? (\1 / (\w+)) : 1|(?:std::)?max\((?:1, )?((\w+) / (\w+))(?:, 1)?\)",
+        blocks,
+    )
+    if least is not None:
+        size, quotient, width = least[1] or least[5], least[2] or least[4], least[3] or least[6]
+        return (
+            f"`{quotient}` in line {line} rounds down, so that the last, incomplete block is "
+            f"missing: write ({size} + {width} - 1) / {width}"
         )
     if re.fullmatch(r"[^/%]*%[^/%]*", blocks):
         return (

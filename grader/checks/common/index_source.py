@@ -24,6 +24,8 @@ _MOST_VARIABLES = 4  # whose values are shown
 # Other ways to a block's or thread's number than the built-in variables.
 _OTHER_NUMBERS = re.compile(r"cooperative_groups|ctaid|\btid\.|%tid")
 _CONDITION = re.compile(r"\b(?:if|while|for)\s*\(")
+# What an `if` leads to that counts behind it, too: an end, or another value of a variable.
+_LASTS = re.compile(r"\b(?:return|continue|break)\b|(?<![\w.\]])\w+\s*[-+*/]?=(?!=)")
 _COMPARED = re.compile(r"<=|>=|!=|==|<|>")
 
 
@@ -296,11 +298,19 @@ def _sides_of(block: tuple[int, int, int] | None) -> str:
 
 
 def _conditions(kernel: cpp_code.Kernel, line: int) -> Iterator[str]:
-    """Yield the comparisons of the kernel up to a line: of `if`, of loops, and before a `?`."""
-    lines = kernel.body.split("\n")[: line - kernel.line + 1]
-    text = "\n".join(lines)
+    """Yield the comparisons that stand before a line: of `if`, of loops, and before a `?`.
+
+    What the `if` or loop leads to has not ended before the line, unless it leaves the kernel.
+    """
+    lines = kernel.body.split("\n")
+    text = "\n".join(lines[: line - kernel.line + 1])
+    here = len("\n".join(lines[: line - kernel.line]))
     for match in itertools.islice(_CONDITION.finditer(text), cpp_code.MOST_CALLS):
-        head = text[match.end() : cpp_code.closing(text, match.end() - 1)]
+        close = cpp_code.closing(text, match.end() - 1)
+        head = text[match.end() : close]
+        ended = cpp_code.end_of_statement(text, close + 1)
+        if ended <= here and not _LASTS.search(text, close, ended):
+            continue
         parts = cpp_code.split(head, ";")
         head = parts[1] if len(parts) == 3 else head
         yield from re.split(r"&&|\|\|", head)
@@ -398,31 +408,48 @@ def _untested(
             tested |= set(cpp_code.NAME.findall(one))
     if not tested:
         return ""
+    tested -= _floats(kernel.body)  # no index, whatever they are computed from
+    made = {name: cpp_code.origins({name}, defined) for name in tested}
+    tests = {name for name, of in made.items() if any(map(_is_number, of))}
     for name, index, _ in cpp_code.subscripts(line):
-        used = [
-            one
-            for one in dict.fromkeys(cpp_code.NAME.findall(index))
-            if any(
-                origin.startswith(("threadIdx", "blockIdx"))
-                for origin in cpp_code.origins({one}, defined)
-            )
-        ]
+        if re.search(rf"__shared__[^;]{{0,300}}\b{name}\s*\[", kernel.body):
+            continue
+        names = dict.fromkeys(cpp_code.NAME.findall(index))
+        used = {
+            one: of for one in names if any(map(_is_number, of := cpp_code.origins({one}, defined)))
+        }
         # A test of what a variable is made of, or of what is made of it, is a test as well.
         open_ = [
             one
-            for one in used
-            if not any(
-                one in cpp_code.origins({other}, defined)
-                or (other in cpp_code.origins({one}, defined) and other not in kernel.parameters)
-                for other in tested
-            )
+            for one, of in used.items()
+            if not (tests - set(kernel.parameters)) & of
+            and not any(one in made[other] for other in tested)
         ]
-        if len(used) > 1 and len(open_) == 1 and not _is_zero(open_[0], found, defined):
+        if 0 < len(open_) < min(3, len(used)) and not all(
+            _is_zero(one, found, defined) for one in open_
+        ):
+            what = " and ".join(f"`{one}`" for one in open_)
+            are, each = ("are", "what they make") if len(open_) > 1 else ("is", "it")
             return (
-                f"no condition tests `{open_[0]}`, which is part of the index `{_shown(index)}` of "
-                f"`{name}`: compare it with the length of its own axis as well"
+                f"no condition tests {what}, which {are} part of the index `{_shown(index)}` of "
+                f"`{name}`: compare {each} with the length of its own axis as well"
             )
     return ""
+
+
+def _floats(body: str) -> set[str]:
+    """Return the variables that are declared as float or double, with a value."""
+    return {
+        one.partition("=")[0].strip()
+        for declared in re.findall(r"\b(?:float|double)\s+([^;(){}]{1,200}|[^;]{1,200});", body)
+        for one in cpp_code.split(declared)
+        if "=" in one
+    }
+
+
+def _is_number(name: str) -> bool:
+    """True if a launch gives it each thread."""
+    return name.startswith(("threadIdx", "blockIdx"))
 
 
 def _is_zero(name: str, found: Finding, defined: Mapping[str, set[str]]) -> bool:

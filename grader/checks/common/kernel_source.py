@@ -36,6 +36,10 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         if name in known:
             return hints("kernel_source")["elsewhere"].replace("NAME", f"tl.{name}")
         return did_you_mean(name, known).removeprefix("; ").replace("`", "`tl.", 1)
+    if "arguments must be of type tl.constexpr" in message and line is not None:
+        return _range_of_a_number(text, line)
+    if "Did you forget to add @triton.jit" in message and (words := _axis_is_a_block(text)):
+        return words
     if carried := _CARRIED.search(message):
         return _loaded_twice(text, line, carried[1])
     if line is not None and _SHAPES.search(message) and (product := _product(text, line)):
@@ -169,6 +173,43 @@ def _functions(text: str) -> list[ast.FunctionDef]:
     if tree is None:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _range_of_a_number(text: str, line: int) -> str:
+    """Return which tl.arange runs to a number of the launch, "" if none does in a line."""
+    function = _function_at(text, line)
+    fixed = [one.arg for one in function.args.args if _is_constexpr(one)] if function else []
+    for node in ast.walk(function) if function and fixed else ():
+        if not isinstance(node, ast.Call) or node.lineno != line:
+            continue
+        end = node.args[-1] if node.args else None
+        if ast.unparse(node.func) == "tl.arange" and isinstance(end, ast.Name):
+            own = {one.arg for one in function.args.args} if function else set()
+            if end.id in own - set(fixed):
+                words = hints("kernel_source")["range_of_a_number"].replace("LINE", str(line))
+                return words.replace("NAME", end.id).replace("WIDTH", " or ".join(fixed))
+    return ""
+
+
+def _is_constexpr(argument: ast.arg) -> bool:
+    return argument.annotation is not None and ast.unparse(argument.annotation).endswith(
+        "constexpr"
+    )
+
+
+def _axis_is_a_block(text: str) -> str:
+    """Return which reduction is given a second block in the place of an axis, "" if none is."""
+    for function, _ in jitted_bodies(text):
+        values = values_of(function)
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Call) or len(node.args) != 2:
+                continue
+            name, other = ast.unparse(node.func), node.args[1]
+            block = isinstance(other, ast.Name) and words_of(other, values) & {"load", "arange"}
+            if name in ("tl.max", "tl.min", "tl.sum") and block:
+                words = hints("kernel_source")[name.removeprefix("tl.") + "_of_two"]
+                return words.replace("LINE", str(node.lineno))
+    return ""
 
 
 def _function_at(text: str, line: int) -> ast.FunctionDef | None:

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.checks.common.cpp_code import (
-    MOST_CALLS,
     closing,
+    end_of_statement,
     first_value,
     split,
     without_comments,
@@ -87,6 +87,31 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     return stuck[0] if len(stuck) == 1 else None
 
 
+def runs_away(text: str) -> StuckLoop | None:
+    """Return the only loop of C++ whose variable goes away from its end, None without one."""
+    found = []
+    for loop in loops(text) if len(text) <= _MOST_CHARACTERS else ():
+        shown = " ".join(loop.condition.split())
+        for name in dict.fromkeys(_NAME.findall(loop.condition)):
+            if len(shown) <= _MOST_SHOWN and (why := _away(loop, name, shown, sure=False)):
+                found.append(StuckLoop(loop.first, why))
+    return found[0] if len(found) == 1 else None
+
+
+def misses_end(text: str, line: int | None) -> StuckLoop | None:
+    """Return the loop of C++ around a line that ends at one number, which its steps can pass."""
+    if line is None or len(text) > _MOST_CHARACTERS:
+        return None
+    for loop in loops(text):
+        shown = " ".join(loop.condition.split())
+        if not loop.first <= line <= loop.last or len(shown) > _MOST_SHOWN:
+            continue
+        for name in dict.fromkeys(_NAME.findall(loop.condition)):
+            if why := _steps_over(loop, name, shown):
+                return StuckLoop(loop.first, why)
+    return None
+
+
 def _why(loop: Loop, language: Language, text: str) -> str | None:
     if re.search(r"[*\[]|\w\s*\(", loop.condition) or _LEAVES.search(loop.body):
         return None
@@ -107,7 +132,7 @@ def _why(loop: Loop, language: Language, text: str) -> str | None:
     if len(changed) > 1:
         return None
     (name,) = changed
-    if over := _steps_over(loop, name, shown):
+    if over := _steps_over(loop, name, shown) or _away(loop, name, shown):
         return over
     if same := _same_again(loop, name, shown):
         return same
@@ -201,6 +226,28 @@ def _steps_over(loop: Loop, name: str, shown: str) -> str | None:
     )
 
 
+def _away(loop: Loop, name: str, shown: str, *, sure: bool = True) -> str | None:
+    """Recognise a variable that goes down, and must pass a number above it; or the reverse.
+
+    Unless `sure`, a call may have it as an argument.
+    """
+    word = rf"(?<![\w.]){re.escape(name)}\b"
+    rounds = f"{loop.step};{loop.body};"
+    down = re.findall(rf"{word}\s*-=\s*\w+|{word}\s*--|--\s*{word}", rounds)
+    up = re.findall(rf"{word}\s*\+=\s*\w+|{word}\s*\+\+|\+\+\s*{word}", rounds)
+    below = re.fullmatch(rf"\s*{word}\s*<=?[^&|<>]+|[^&|<>]+>=?\s*{word}\s*", loop.condition)
+    above = re.fullmatch(rf"\s*{word}\s*>=?[^&|<>]+|[^&|<>]+<=?\s*{word}\s*", loop.condition)
+    change = down if below else up if above else []
+    if len(down) + len(up) != 1 or len(change) != 1:
+        return None
+    if sure and _changes(rounds.replace(change[0], ""), name):
+        return None
+    return (
+        f"the loop `{shown}` counts `{name}` {'down' if below else 'up'}, away from its end: "
+        f"`{' '.join(change[0].split())}`"
+    )
+
+
 def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     """Recognise a step that changes nothing: `+= blockIdx.x`, `/=` at 0, `*=` from 0."""
     word = re.escape(name)
@@ -249,7 +296,7 @@ def _only_inside(loop: Loop, name: str, shown: str) -> str | None:
     if found is None or re.search(r"\b(?:else|switch|continue)\b|\?", loop.body):
         return None
     head = closing(loop.body, found.end() - 1)
-    end = _end_of_statement(loop.body, head + 1)
+    end = end_of_statement(loop.body, head + 1)
     outside = loop.body[: found.start()] + ";" + loop.body[end:]
     if _changes(outside, name) or _changes(loop.body[found.start() : head + 1], name):
         return None
@@ -268,7 +315,7 @@ def loops(text: str) -> Iterator[Loop]:
         rest = bare[close + 1 :].lstrip()
         if found[1] == "while" and rest.startswith(";") and _after_do(bare, found.start()):
             continue
-        end = _end_of_statement(bare, close + 1)
+        end = end_of_statement(bare, close + 1)
         start, condition, step = "", head, ""
         if found[1] == "for":
             parts = split(head, ";")
@@ -292,25 +339,6 @@ def loops(text: str) -> Iterator[Loop]:
 def _after_do(text: str, at: int) -> bool:
     """True if the `while` at a place ends a `do`: its body is not understood here."""
     return text[:at].rstrip().endswith("}") and re.search(r"\bdo\b", text[:at]) is not None
-
-
-def _end_of_statement(text: str, at: int) -> int:
-    """Return the place behind the statement that begins at a place."""
-    for _ in range(MOST_CALLS):  # loops and conditions in front of it
-        while at < len(text) and text[at].isspace():
-            at += 1
-        if at >= len(text):
-            return at
-        if text[at] == "{":
-            return closing(text, at) + 1
-        if (head := re.compile(r"(?:for|while|if)\s*\(").match(text, at)) is not None:
-            at = closing(text, head.end() - 1) + 1
-        elif (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
-            at = line.end()
-        else:
-            break
-    end = text.find(";", at)
-    return len(text) if end < 0 else end + 1
 
 
 def _python(text: str) -> Iterator[Loop]:

@@ -78,6 +78,47 @@ def triton_grid_hint(
     )
 
 
+def any_grid_hint(text: str, signature: Signature) -> str:
+    """Return why the grid of any of the kernels is too small, "" if that is not clear."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    names = [one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
+    return next((words for one in names if (words := triton_grid_hint(text, signature, one))), "")
+
+
+def let_through_hint(text: str, kernel: str, line: int | None) -> str:
+    """Return what a launch passes for the limit that a line's mask tests, "" if unclear."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
+    body = next((one for one in functions if one.name == kernel), None)
+    launched = [
+        call
+        for function in functions
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and ast.unparse(call.func.value) == kernel
+    ]
+    if body is None or len(launched) != 1:
+        return ""
+    passed = {one.arg: at for one, at in zip(body.args.args, launched[0].args, strict=False)}
+    tests = [
+        node
+        for node in ast.walk(body)
+        if isinstance(node, ast.Compare)
+        and node.lineno == line
+        and isinstance(node.ops[0], ast.Lt)
+        and isinstance(node.comparators[0], ast.Name)
+    ]
+    limit = tests[0].comparators[0] if len(tests) == 1 else None
+    given = passed.get(limit.id) if isinstance(limit, ast.Name) else None
+    if given is None or not isinstance(limit, ast.Name):
+        return ""
+    return (
+        f"the mask `{_shown(tests[0])}` in line {line} lets them through, and line "
+        f"{given.lineno} passes `{_shown(given)}` for `{limit.id}`: is that how many were written?"
+    )
+
+
 def block_of_other_size(text: str, signature: Signature) -> str:
     """Return which launch makes a block as wide as another size than its kernel runs to, or ""."""
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
@@ -288,12 +329,22 @@ def _rounded_down(programs: ast.expr) -> str:
     if (
         not divides
         or not isinstance(quotient, ast.BinOp)
-        or not isinstance(quotient.left, ast.Name)
+        or not (isinstance(quotient.left, ast.Name) or _is_product(quotient.left))
     ):
         return ""
     return (
         f"`{_shown(programs)}` in line {programs.lineno} rounds down, so that the last, incomplete "
-        f"program is missing: triton.cdiv({quotient.left.id}, {_shown(quotient.right)})"
+        f"program is missing: triton.cdiv({_shown(quotient.left)}, "
+        f"{_shown(quotient.right)})"
+    )
+
+
+def _is_product(expression: ast.expr) -> bool:
+    return (
+        isinstance(expression, ast.BinOp)
+        and isinstance(expression.op, ast.Mult)
+        and isinstance(expression.left, ast.Name)
+        and isinstance(expression.right, ast.Name)
     )
 
 
@@ -344,15 +395,17 @@ def _divided_within(call: ast.Call, values: Mapping[str, Sequence[ast.expr]]) ->
     """Recognise a number of programs with a quotient in it that is rounded down."""
     assert isinstance(call.func, ast.Subscript)
     grid = _single(call.func.slice, values)
+    parts = [_single(one, values) for one in ast.walk(grid) if isinstance(one, ast.expr)]
     found = [
         node
-        for node in ast.walk(grid)
+        for part in {ast.unparse(one): one for one in parts}.values()
+        for node in ast.walk(part)
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.FloorDiv)
-        and isinstance(node.left, ast.Name)
+        and (isinstance(node.left, ast.Name) or _is_product(node.left))
         and isinstance(node.right, (ast.Name, ast.Constant))
     ]
-    return _rounded_down(found[0]) if len(found) == 1 else ""
+    return _rounded_down(found[0]) if len({ast.unparse(one) for one in found}) == 1 else ""
 
 
 def _other_width(axis: _Axis, values: Mapping[str, Sequence[ast.expr]]) -> str:

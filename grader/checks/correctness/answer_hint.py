@@ -117,8 +117,10 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         words := _of_host_code(seen, built.text, signature)
     ):
         return words
-    if not known and (words := _of_formula(built)):
-        return words
+    if not known and "written" not in pattern:
+        words = _of_formula(built) or _unused_array(built, signature)
+        if words:
+            return words
     if zero := _LEFT_OUT.match(pattern):
         words = _use_of(zero[1], built)
         if words:
@@ -203,6 +205,27 @@ def _use_of(name: str, built: Built) -> str:
         f"`{name}` changes nothing where line {line} has it, `{code}`: is that its place in the "
         "formula of the assignment, in the same bracket?"
     )
+
+
+def _unused_array(built: Built, signature: Signature) -> str:
+    """Return which input's name no kernel uses that gets it, "" if all are used."""
+    inputs = {one.name for one in signature.arrays if one.role.read}
+    if built.language.base is Language.TRITON:
+        found = [
+            (one.name, [given.arg for given in one.args.args], text)
+            for one, text in jitted_bodies(built.text)
+        ]
+    else:
+        kernels = cpp_code.kernels(built.text).values()
+        found = [(one.name, list(one.parameters), one.body) for one in kernels]
+    for kernel, parameters, body in found:
+        for name in inputs & set(parameters):
+            if not re.search(rf"(?<![\w.]){re.escape(name)}\b", body):
+                return (
+                    f"no line of `{kernel}` uses the input `{name}`, which it gets: the result "
+                    "must come from its elements"
+                )
+    return ""
 
 
 def _unused_parameter(built: Built) -> str:
