@@ -29,8 +29,8 @@ def exponent_hint(text: str, language: Language) -> str:
         if power is not None:
             line, other = bare.count("\n", 0, power.start()) + 1, power[1]
             return (
-                f"`{largest} - {other}` in line {line} is never negative, because `{largest}` is "
-                f"the larger one, so that the power can be infinite: write `{other} - {largest}`"
+                f"`{largest}` is a maximum, and `{largest} - {other}` in line {line} begins with "
+                f"it, so that the power can be infinite: write `{other} - {largest}`"
             )
     return ""
 

@@ -14,6 +14,7 @@ from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
 from grader.checks.common.host_memory import loop_around
 from grader.checks.common.size_product import constant
+from grader.checks.common.stuck_loops import loops
 
 _STEPS_BY = re.compile(
     r"\b(\w+)\s{0,5}=\s{0,5}threadIdx\.x\s{0,5};[^;]{0,100};\s{0,5}\1\s{0,5}\+=\s{0,5}([A-Za-z_]\w*)\s{0,5}\)"
@@ -331,6 +332,14 @@ def _constant_grid(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) 
     blocks = constant(launch.grid, host)
     if blocks is None or "gridDim" in kernel.body or "blockIdx.x" not in kernel.body:
         return ""
+    defined = cpp_code.definitions(kernel.body)
+    for loop in loops(text):
+        # One that begins at the block's own part may step over those of the others.
+        names = cpp_code.NAME.findall(loop.start) + re.findall(r"(\w+)\s*\+=", loop.step)
+        if kernel.line <= loop.first <= kernel.last and "blockIdx.x" in cpp_code.origins(
+            set(names), defined
+        ):
+            return ""
     return (
         f"line {launch.line} launches {blocks} block{'s' if blocks > 1 else ''} whatever the sizes "
         f"are, but each block of `{kernel.name}` does its own part, by blockIdx.x: compute their "

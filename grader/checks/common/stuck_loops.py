@@ -233,8 +233,9 @@ def _away(loop: Loop, name: str, shown: str, *, sure: bool = True) -> str | None
     """
     word = rf"(?<![\w.]){re.escape(name)}\b"
     rounds = f"{loop.step};{loop.body};"
-    down = re.findall(rf"{word}\s*-=\s*\w+|{word}\s*--|--\s*{word}", rounds)
-    up = re.findall(rf"{word}\s*\+=\s*\w+|{word}\s*\+\+|\+\+\s*{word}", rounds)
+    # A number or a constant: a variable may be negative.
+    down = re.findall(rf"{word}\s*-=\s*[A-Z\d]\w*|{word}\s*--|--\s*{word}", rounds)
+    up = re.findall(rf"{word}\s*\+=\s*[A-Z\d]\w*|{word}\s*\+\+|\+\+\s*{word}", rounds)
     below = re.fullmatch(rf"\s*{word}\s*<=?[^&|<>]+|[^&|<>]+>=?\s*{word}\s*", loop.condition)
     above = re.fullmatch(rf"\s*{word}\s*>=?[^&|<>]+|[^&|<>]+<=?\s*{word}\s*", loop.condition)
     change = down if below else up if above else []

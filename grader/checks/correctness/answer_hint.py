@@ -218,13 +218,14 @@ def _unused_array(built: Built, signature: Signature) -> str:
     else:
         kernels = cpp_code.kernels(built.text).values()
         found = [(one.name, list(one.parameters), one.body) for one in kernels]
-    for kernel, parameters, body in found:
-        for name in inputs & set(parameters):
-            if not re.search(rf"(?<![\w.]){re.escape(name)}\b", body):
-                return (
-                    f"no line of `{kernel}` uses the input `{name}`, which it gets: the result "
-                    "must come from its elements"
-                )
+    for name in sorted(inputs):
+        given = [(kernel, body) for kernel, parameters, body in found if name in parameters]
+        used = any(re.search(rf"(?<![\w.]){re.escape(name)}\b", body) for _, body in given)
+        if given and not used:
+            return (
+                f"no line of `{given[0][0]}` uses the input `{name}`, which it gets: the result "
+                "must come from its elements"
+            )
     return ""
 
 
