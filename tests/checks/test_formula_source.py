@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from paths import REPOSITORY
 
-from grader.checks.common.formula_source import exponent_hint, left_out_part_hint
+from grader.checks.common.formula_source import cast_hint, exponent_hint, left_out_part_hint
 from grader.vocabulary import Language
 
 LARGEST = "const float most = fmaxf(a, b);\n"
@@ -49,9 +49,24 @@ def test_a_part_of_a_float4(statement: str, words: str) -> None:
     assert (words in found and "in line 2" in found) if words else found == ""
 
 
+@pytest.mark.parametrize(
+    ("code", "cut"),
+    [
+        ("y = x * (int)(1.0f / (1.0f + expf(-x)));", "`(1.0f / (1.0f + expf(-x)))`"),
+        ("y = static_cast<int>(sqrtf(x));", "`(sqrtf(x))`"),
+        ("i = (int)(n / 4);", ""),
+        ("i = (int)blockIdx.x * 2;", ""),
+    ],
+)
+def test_a_fraction_that_is_cut(code: str, cut: str) -> None:
+    found = cast_hint(f"float x;\n{code}\n")
+    assert (cut in found and "in line 2" in found) if cut else found == ""
+
+
 def test_no_solution_has_a_wrong_formula() -> None:
     for path in (REPOSITORY / "reference").glob("*/*.*"):
         language = Language.CUDA if path.suffix == ".cu" else Language.TRITON
         text = path.read_text("utf-8")
         assert not exponent_hint(text, language), path
         assert language is Language.TRITON or not left_out_part_hint(text), path
+        assert language is Language.TRITON or not cast_hint(text), path

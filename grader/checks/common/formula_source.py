@@ -17,6 +17,7 @@ _LARGEST = re.compile(
     r"(?<![\w.])(\w+)\s*=(?!=)\s*(?:f?maxf?|fmax|std::max|tl\.maximum|tl\.max)\s*\("
 )
 _PART = re.compile(r"(?<![\w.])([A-Za-z_]\w*)(?:\s*\[[\w\s+*]{1,20}\])?\.([xyzw])\b")
+_FRACTION = re.compile(r"\d\.\d*f?\b|\b(?:r?sqrt|exp|log|__exp)f?\s*\(")
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
 
 
@@ -57,6 +58,19 @@ def left_out_part_hint(text: str) -> str:
                 f"`{shown}` in line {begin} has `{name}.{more}` once too often, and lacks "
                 f"`{name}.{less}`"
             )
+    return ""
+
+
+def cast_hint(text: str) -> str:
+    """Return where a number with a fraction is cast to a whole one, "" if nowhere."""
+    bare = cpp_code.without_comments(text)
+    for found in re.finditer(r"\((?:int|long|unsigned)\)\s*(\()?|static_cast<int>(\()", bare):
+        begin = found.end() - 1
+        end = cpp_code.closing(bare, begin) if bare[begin] == "(" else begin
+        cast = " ".join(bare[begin : end + 1].split())
+        if _FRACTION.search(cast) and len(cast) <= _MOST_SHOWN:
+            line = bare.count("\n", 0, begin) + 1
+            return f"the cast to a whole number in line {line} drops the fraction of `{cast}`"
     return ""
 
 

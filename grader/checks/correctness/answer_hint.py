@@ -11,7 +11,7 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.formula_source import exponent_hint, left_out_part_hint
+from grader.checks.common.formula_source import cast_hint, exponent_hint, left_out_part_hint
 from grader.checks.common.grid_source import (
     block_hint,
     grid_hint,
@@ -116,6 +116,9 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     if built.language.base is Language.CUDA and (
         words := _of_host_code(seen, built.text, signature)
     ):
+        return words
+    of_values = not known or pattern.startswith(("wrong exactly", "every element is"))
+    if of_values and built.language.base is Language.CUDA and (words := cast_hint(built.text)):
         return words
     if not known and "written" not in pattern:
         words = _of_formula(built) or _unused_array(built, signature)
