@@ -93,6 +93,9 @@ _ADVICE = {
         "name and parameters must match the header that the file includes",
     r"assignment of read-only location|must be a modifiable lvalue":
         "`const` data is read-only: write to the output",
+    r"cannot convert ‘[^’]*\*’ to ‘[^’]*\*’":
+        "the pointer's type is not the parameter's: compare the two, and the type in <…> of a "
+        "template",
     r"cannot convert [‘'](?:float|int|double)[’'] to|incompatible with parameter of":
         "compare each argument with its parameter: type, order, number of `*`",
     r"invalid preprocessing directive":

@@ -141,8 +141,9 @@ def block_hint(text: str, kernel: str) -> str:
                 f"threads: the number of blocks comes first, <<<{threads}, {steps}>>>"
             )
         along = f" along {axis}" if "threadIdx.y" in body.body else ""
+        number = f"{shown} thread" if given == 1 else f"{shown} threads"
         return (
-            f"line {launched[0].line} launches `{name}` with {shown} threads{along} in each block, "
+            f"line {launched[0].line} launches `{name}` with {number}{along} in each block, "
             f"but it is written for {steps} = {size}: launch {steps} threads{along}, or step by "
             f"blockDim.{axis}"
         )

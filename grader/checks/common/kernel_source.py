@@ -22,6 +22,7 @@ _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "re
 _SHAPES = re.compile(
     r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape"
 )
+_RANKS = re.compile(r"initial type <\[(?P<first>[^\]]*)\].*re-assigned to <\[(?P<then>[^\]]*)\]")
 _CARRIED = re.compile(r"[Ll]oop-carried variable `?(\w+)")
 _NO_ATTRIBUTE = re.compile(
     r"module 'triton\.language(?P<in>[\w.]*)' has no attribute '(?P<name>\w+)'"
@@ -41,7 +42,7 @@ def source_hint(message: str, text: str, line: int | None) -> str:
     if "Did you forget to add @triton.jit" in message and (words := _axis_is_a_block(text)):
         return words
     if carried := _CARRIED.search(message):
-        return _loaded_twice(text, line, carried[1])
+        return _loaded_twice(text, line, carried[1]) or _reduced_before(text, message, carried[1])
     if line is not None and _SHAPES.search(message) and (product := _product(text, line)):
         words = hints("kernel_source")["product"].replace("LINE", str(line))
         return words.replace("LEFT", product[0]).replace("RIGHT", product[1])
@@ -238,6 +239,21 @@ def _loaded_twice(text: str, line: int | None, name: str) -> str:
         if len(inside) == 1 and before:
             words = hints("kernel_source")["loaded_twice"].replace("NAME", name)
             return words.replace("FIRST", str(max(before))).replace("LINE", str(inside[0]))
+    return ""
+
+
+def _reduced_before(text: str, message: str, name: str) -> str:
+    """Return the reduction that drops an axis of a variable which has it in the loop; or ""."""
+    ranks = _RANKS.search(message)
+    if ranks is None or ranks["first"].count(",") >= ranks["then"].count(","):
+        return ""
+    for function, _ in jitted_bodies(text):
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Assign) or name not in map(ast.unparse, node.targets):
+                continue
+            for call, axis in _reductions(node):
+                words = hints("kernel_source")["reduction"].replace("LINE", str(node.lineno))
+                return words.replace("CALL", call).replace("AXIS", axis)
     return ""
 
 

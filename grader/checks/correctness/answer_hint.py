@@ -106,6 +106,9 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     freed = freed_hint(built.text) if built.language.base is Language.CUDA else ""
     if words := freed or wrong_size_hint(built.text, built.language.base, signature):
         return words
+    of_each = built.language.base is Language.CUDA and seen.kernel and " of each " in pattern
+    if of_each and (words := block_hint(built.text, seen.kernel or "")):
+        return words
     if _OF_ANOTHER_ARRAY.search(pattern):
         words, named = _launched_wrong(built, signature), re.findall(r"`\w+`", pattern)
         if any(one in words for one in named):
