@@ -12,7 +12,7 @@ from grader.assignment.cases import Case
 from grader.checks.common.case_run import RunSetup
 from grader.checks.correctness.answer_hint import Seen, answer_hint
 from grader.judge.oracle import CaseData, Oracle
-from grader.judge.subset_hypothesis import SmallCase, explain_together
+from grader.judge.subset_hypothesis import SmallCase, explain_together, padding_value
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility
@@ -50,6 +50,7 @@ def with_common_pattern(
     ]
     pattern = (
         explain_together(oracle, signature, given[:_MOST_CASES])
+        or padding_value(signature, given)
         or _one_number(given)
         or _whole_numbers(given)
     )
