@@ -337,7 +337,7 @@ def _is_whole(name: str, text: str) -> bool:
     )
     constant = re.search(rf"#\s*define\s+{word}\s+[\d( ]", text)
     return bool(whole or constant) and not re.search(
-        rf"\bdim3\s+[^;]{{0,300}}\b{word}\s*[;,({{=]", text
+        rf"\bdim3\s+(?:\w+\s*(?:\([^;()]{{0,100}}\))?,\s*){{0,4}}{word}\s*[;,({{=]", text
     )
 
 

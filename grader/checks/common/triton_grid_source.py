@@ -75,6 +75,7 @@ def triton_grid_hint(
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
         or _divided_within(call, values)
+        or _tiles_rounded_down(body)
     )
 
 
@@ -389,6 +390,28 @@ def _short_range(kernel: ast.FunctionDef) -> str:
                 f"`{_shown(given[1])}`: range({begin}, {name}, {step}), with a mask"
             )
     return ""
+
+
+def _tiles_rounded_down(kernel: ast.FunctionDef) -> str:
+    """Recognise a number of tiles that the kernel itself rounds down."""
+    sizes = {one.arg for one in kernel.args.args if one.annotation is None}
+    found = [
+        node
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.FloorDiv)
+        and isinstance(node.left, ast.Name)
+        and node.left.id in sizes
+        and isinstance(node.right, ast.Name)
+        and node.right.id in {one.arg for one in kernel.args.args} - sizes
+    ]
+    if len({ast.unparse(one) for one in found}) != 1:
+        return ""
+    shown, size, width = map(ast.unparse, (found[0], found[0].left, found[0].right))
+    return (
+        f"`{shown}` in line {found[0].lineno} rounds down, so that the last, incomplete tile is "
+        f"missing: tl.cdiv({size}, {width})"
+    )
 
 
 def _divided_within(call: ast.Call, values: Mapping[str, Sequence[ast.expr]]) -> str:
