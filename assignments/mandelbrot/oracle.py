@@ -49,7 +49,9 @@ def mistakes(inputs):
     no_two = steps(inputs, lambda re, im, x, y: (next_re(re, im, x), re * im + y))
     plus = steps(inputs, lambda re, im, x, y: (re * re + im * im + x, 2 * re * im + y))
     minus = steps(inputs, lambda re, im, x, y: (next_re(re, im, x), y - 2 * re * im))
+    longer = counts(inputs | {"iterations": iterations + 1}, torch.float32)
     made = {
+        "z begins with the point itself, a step ahead: it begins with 0": (longer - 1).clamp_min(0),
         "the row is used in x and the column in y: x = left + step * column": exchanged,
         "y grows with the row: it is top - step * row": upward,
         "the new `im` is computed from the new `re`, not from that of the step before": new_re,

@@ -59,6 +59,7 @@ def mistakes(inputs):
         / from_0.sum(dim=1, keepdim=True),
         "the division by the sum is missing": power,
         "the power is multiplied by the sum, not divided": power * total,
+        "the division is by the largest element, not by the sum of the powers": power / largest,
         "the sum is of the elements, not of their powers": (
             power / (x - largest).sum(dim=1, keepdim=True)
         ),

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from grader.report.evidence import Diagnostic
+from grader.text.cpp_comments import without_comments
 from grader.text.did_you_mean import did_you_mean
 
 SHOWN = 10
@@ -92,12 +93,26 @@ _ADVICE = {
         "name and parameters must match the header that the file includes",
     r"assignment of read-only location|must be a modifiable lvalue":
         "`const` data is read-only: write to the output",
+    r"cannot convert ‘[^’]*\*’ to ‘[^’]*\*’":
+        "the pointer's type is not the parameter's: compare the two, and the type in <…> of a "
+        "template",
     r"cannot convert [‘'](?:float|int|double)[’'] to|incompatible with parameter of":
         "compare each argument with its parameter: type, order, number of `*`",
     r"invalid preprocessing directive":
         "a comment begins with `//` in C++: `#` is for lines such as #include and #define",
     r"expected .*[‘'\"];[’'\"]|expected .*[‘'\"][)}][’'\"]":
         "a semicolon or bracket is missing, here or at the end of the line before",
+    r": line \d+ declares it inside ":
+        "a variable ends with the block that declares it: declare it before that block",
+    r"non-scalar type ‘(?:const )?\w+[234]’|suitable .* from \".*\" to \".*\w[234]\" exists":
+        "four numbers are read at once through a pointer of their type: "
+        "reinterpret_cast<const float4*>(pointer)[i], with i counted in float4",
+    r"cannot have an initial value|initializer not allowed for __shared__":
+        "leave the value out: let the threads store it, then wait with `__syncthreads()`",
+    r"operator.*(?:‘(?:const )?(?:uint3|dim3)’|\b(?:uint3|dim3) )":
+        "threadIdx, blockIdx, blockDim and gridDim are three numbers each: add .x, .y or .z",
+    r"operator(?: \"| ?)[-+*/]=?[’'\"].*__half":
+        "convert the half first, __half2float(x), and the result back with __float2half",
     r"was not declared in this scope|is undefined$|does not name a type":
         "is the name misspelt, used before it is declared, or its block closed by a `}` too many?",
 }  # fmt: skip
@@ -113,6 +128,9 @@ _FLAG = re.compile(r"\s*The experimental flag '[^']*' can be used to allow this\
 _WARNING_FLAG = re.compile(r"\s*\[-(?:W[\w=+-]+|fpermissive)\]$")
 # The type that the emulation's rewriter gives a `__shared__` variable.
 _SHARED_TYPE = re.compile(r"[‘']grader_type_\w+(?P<by>&?)[’'] \{aka [‘'](?P<is>[^’']*)[’']\}")
+# And that is a typedef, which has no value.
+_SHARED_VALUE = re.compile(r"typedef [‘'](?:grader_type_)?(\w+)[’'] is initialized")
+_OWN_SUGGESTION = re.compile(r"; did you mean [‘']grader_\w+[’']\?")
 _OWN_NAME = re.compile(r"\bgrader_type_(?=\w)")
 _READ_ONLY = re.compile(r"assignment of read-only location [‘']\*\((?P<name>\w+) \+.*[’']$")
 
@@ -131,8 +149,8 @@ _REQUIRED = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):\d+:\s+requi
 _VALUE = re.compile(r"\b(\w+ = -?\d+)(?=;|$)")
 # A name without a suggestion of the compiler's, and names that CUDA C++ adds to C++.
 _UNKNOWN = re.compile(
-    r"(?:[‘'](\w{4,})[’'] (?:was not declared in this scope|does not name a type)"
-    r"|identifier \"(\w{4,})\" is undefined)$"
+    r"(?:[‘'](\w+)[’'] (?:was not declared in this scope|does not name a type)"
+    r"|identifier \"(\w+)\" is undefined)$"
 )
 _CUDA_WORDS = (
     "__shared__", "__global__", "__device__", "__constant__", "__syncthreads", "__syncwarp",
@@ -150,6 +168,12 @@ _GCC = re.compile(
 _EDG = re.compile(
     r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d{1,9})\):\s+"
     r"(?P<kind>catastrophic error|error|warning)(?:\s+#[\w-]+)?:\s+(?P<text>.*)$"
+)
+_SHORT_NAME = 3  # characters: similar names are a chance
+_MOST_CHARACTERS = 20_000  # of a source that declarations are looked for in
+_TYPE = (
+    r"\b(?:float[234]?|double|int[234]?|unsigned|long|short|char|bool|auto"
+    r"|size_t|u?int\d+_t|__half2?|dim3)\b"
 )
 _INFORMATION = re.compile(r"(?:ptxas|nvlink) info\b")  # resources, with `-Xptxas=-v`
 _TOOL = re.compile(
@@ -244,7 +268,8 @@ def _why(text: str, after: Sequence[str], instance: str, required: int | None) -
         "",
     )
     if not text.startswith("static assertion failed"):
-        return f": {said}" if said else ""
+        # Of an operator each type that has one is a candidate.
+        return f": {said}" if said and "operator" not in text else ""
     values = _VALUE.findall(instance)[:_MOST_VALUES]
     parts = [said] if said else []
     if values:
@@ -266,10 +291,40 @@ def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
         used, most = int(match["bytes"], 16), int(match["most"], 16)
         line = arrays[0][0] if arrays else at
         return f"{what}: {used:,} bytes of shared memory, {most:,} allowed", line
+    if match := _SHARED_VALUE.search(text):
+        return f"a `__shared__` variable cannot have an initial value: `{match[1]}`", at
+    text = _OWN_SUGGESTION.sub("", text)
     if match := _READ_ONLY.match(text):
         return f"assignment of read-only location: `{match['name']}` is `const`", at
     text = _OWN_NAME.sub("", _SHARED_TYPE.sub(r"‘\g<is>’", text))
     text = _INTERNAL.sub(r"\1", text)
     if match := _UNKNOWN.search(text):
-        text += did_you_mean(match[1] or match[2], _CUDA_WORDS)
+        name = match[1] or match[2]
+        near = did_you_mean(name, _CUDA_WORDS) if len(name) > _SHORT_NAME else ""
+        text += near or _declared_inside(name, at, source)
     return _FLAG.sub("", _WARNING_FLAG.sub("", text)), at
+
+
+def _declared_inside(name: str, at: int | None, source: str) -> str:
+    """Return the line of an earlier block that declares a name and has ended, "" if none does."""
+    if at is None or len(source) > _MOST_CHARACTERS:
+        return ""
+    lines = without_comments(source).split("\n")[: at - 1]
+    declared = re.compile(
+        rf"{_TYPE}\s*[&*]?\s*(?:\w+[^;(){{}}]{{0,200}},\s*)?{re.escape(name)}\s*[=;,\[(:]"
+    )
+    for number in range(len(lines), 0, -1):
+        begin = declared.search(lines[number - 1])
+        if begin is None:
+            if lines[number - 1].startswith("}"):
+                return ""  # the end of a function
+            continue
+        head = re.search(r"\b(?:for|while|if)\s*\($", lines[number - 1][: begin.start()].rstrip())
+        rest = "\n".join([lines[number - 1][begin.end() :], *lines[number:]])
+        depth = 0
+        for character in rest:
+            depth += (character == "{") - (character == "}")
+            if depth < 0:
+                return f": line {number} declares it inside a block that has ended"
+        return f": line {number} declares it inside the loop or `if` there" if head else ""
+    return ""

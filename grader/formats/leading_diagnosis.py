@@ -40,6 +40,7 @@ _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
 _KEPT = "in a process of its own"
 # What wrong elements can have in common by chance, whatever the mistake is.
 _BY_CHANCE = re.compile(r"wrong exactly where|not finite exactly|the errors follow")
+_LACKS_TERMS = re.compile(r"the sum over `\w+` (?:lacks|has only)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +179,8 @@ def _warning(kernel: KernelResult, words: str, *, placed: bool = False) -> Diagn
 def _explains(wrong: CheckResult | None, finding: Finding) -> bool:
     """True if the mistake that the wrong elements name can bring the finding with it.
 
-    An index outside a tile and a variable without a value are nearer to the cause than numbers.
+    An index outside a tile and a variable without a value are nearer to the cause than numbers, and
+    so is an element of a tile that nobody wrote, where terms are missing.
     """
     in_local = finding.kind == "uninitialized" and finding.space is None
     if wrong is None or in_local or _BY_CHANCE.search(wrong.message):
@@ -188,6 +190,8 @@ def _explains(wrong: CheckResult | None, finding: Finding) -> bool:
         past_end = outside and (finding.access == "read" or finding.space == "shared")
         return not past_end and finding.kind != "race"
     in_tile = finding.space == "shared" and finding.kind == "out_of_bounds"
+    if finding.space == "shared" and finding.kind == "uninitialized":
+        in_tile = _LACKS_TERMS.search(wrong.message) is not None
     return finding.kind in _EXPLAINED and not in_tile
 
 

@@ -82,7 +82,7 @@ class Detectors:
         """Return the pattern of the error, or None if no detector recognises it."""
         for detector in (*self._first, *_DETECTORS):
             if found := detector(given):
-                self._first = () if detector in _OF_PLACES else (detector,)
+                self._first = () if detector in _OF_SYMPTOMS else (detector,)
                 return found
         return None
 
@@ -119,9 +119,9 @@ def _never_written(given: PatternInput) -> str | None:
         return NOTHING_WRITTEN
     if diagonal := only_diagonals(~unwritten):
         return f"{diagonal} is written, other elements are never written"
-    if int(wrong.sum()) == count:
-        return f"{place(wrong)}: never written"
     where = place(unwritten)
+    if int(wrong.sum()) - count <= given.comparison.wrong_allowed:
+        return f"{where}: never written"
     if where.startswith("only"):
         return f"{where}: never written; others are wrong"
     return f"{count} of the wrong elements were never written"
@@ -165,8 +165,24 @@ def _equals_input(given: PatternInput) -> str | None:
         if value.numel() == actual.numel() and value.dtype == actual.dtype:
             same = actual.flatten() == value.flatten()
             if bool((same | ~given.comparison.wrong.flatten()).all()) and bool(same.any()):
+                if name == given.comparison.output:
+                    return _kept(given, value)
                 return f"the wrong elements equal the input `{name}`"
     return None
+
+
+def _kept(given: PatternInput, before: torch.Tensor) -> str:
+    """Say which elements of an output, that is an input as well, are as before the call."""
+    wrong = given.comparison.wrong.flatten()
+    changed = (given.comparison.expected.double() != before.double()).flatten()
+    right = torch.nonzero(changed & ~wrong).flatten()
+    first, last = (int(torch.nonzero(wrong).flatten()[at]) for at in (0, -1))
+    kept = "as before the call; those"
+    if right.numel() and int(right[-1]) < first:
+        return f"elements from {first} on are {kept} up to {int(right[-1])} are right"
+    if right.numel() and int(right[0]) > last:
+        return f"elements up to {last} are {kept} from {int(right[0])} on are right"
+    return "the wrong elements are as before the call"
 
 
 def _factor(given: PatternInput) -> str | None:
@@ -556,8 +572,10 @@ def _region(given: PatternInput) -> str | None:
     return None if region.startswith(("elements", "all elements")) else region
 
 
-# They say where it is wrong and not why, so another one may know more of the next case.
-_OF_PLACES: tuple[_Detector, ...] = (_never_written, _row_factor, _periodic, _region)
+# They say what is seen and not why, so another one may know more of the next case.
+_OF_SYMPTOMS: tuple[_Detector, ...] = (
+    _never_written, _not_a_number, _constant, _row_factor, _periodic, _region,
+)  # fmt: skip
 _DETECTORS: tuple[_Detector, ...] = (
     _signed_zeros,
     _row_stride,

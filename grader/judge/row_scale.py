@@ -258,7 +258,9 @@ def _partial(
     ends = {length // tile * tile for tile in _TILES} | {*_TILES, length - 1}
     for end in sorted(end for end in ends if 0 < end < length):
         yield (
-            f"the sum has only the first {end} of {length} elements of the row",
+            f"the sum has only the first {end} of {length} elements of the row"
+            if end < length - 1 or end == 1 or end % 32 == 0  # a step of the loop
+            else f"the sum lacks the last of {length} elements of the row",
             ratio(squares[:, :end].sum(dim=1)),
         )
     for block in _BLOCKS:

@@ -20,7 +20,7 @@ from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
 from grader.errors import GraderError
-from grader.judge.compare import Comparison, accepts_all, has_arithmetic, parts
+from grader.judge.compare import Comparison, accepts_all, allowed, has_arithmetic, parts
 from grader.judge.oracle import CaseData, Oracle
 
 _GROUPS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
@@ -31,6 +31,7 @@ _SOME = 1024  # elements that show whether they differ
 _DISTINCT = 3  # elements of other values
 _LEAST = 8  # wrong elements: fewer agree by chance
 _CLOSE = Tolerance(atol=0.0, rtol=1e-4)
+_LEAST_PADDED = 3  # numbers of elements past the end
 _LEAST_CASES = 2  # wrong ones, where each has fewer elements than that
 
 
@@ -116,6 +117,39 @@ def explain_together(
         if not alive:
             return None
     return next((one for one in alive or () if telling[one] >= _LEAST_CASES), None)
+
+
+def padding_value(signature: Signature, cases: Sequence[SmallCase]) -> str | None:
+    """Return which number each element past the end adds to a sum, None if it is not that.
+
+    The same number times those that are missing to a multiple of one group explains all cases.
+    """
+    known: list[tuple[int, float, float]] = []
+    name = ""
+    for one in cases:
+        summed = _summed(signature, one.output, one.data)
+        if summed is None:
+            continue  # too long
+        if one.actual.numel() != 1 or not one.actual.dtype.is_floating_point:
+            return None
+        name = summed[0]
+        apart = float(one.actual.double() - one.expected.double())
+        known.append((summed[1].numel(), apart, 4 * float(allowed(one.expected, one.tolerance))))
+    wrong = [one for one in known if abs(one[1]) > one[2]]
+    for group in _GROUPS:
+        missing = {-length % group for length, _, _ in wrong}
+        if len(missing) < _LEAST_PADDED or 0 in missing:
+            continue
+        length, apart, _ = max(wrong, key=lambda one: -one[0] % group)
+        value = apart / (-length % group)
+        if value == value and all(
+            abs(apart - value * (-length % group)) <= slack for length, apart, slack in known
+        ):
+            return (
+                f"each element past the end of `{name}`, up to a multiple of {group}, adds "
+                f"{value:.4g} to the result"
+            )
+    return None
 
 
 def _enough(comparison: Comparison) -> bool:
@@ -231,6 +265,12 @@ def _overlapping(index: torch.Tensor, group: int, apart: int) -> torch.Tensor | 
     return at[at < index.numel()]
 
 
+def _every_second(index: torch.Tensor, group: int) -> torch.Tensor:
+    blocks = -(-index.numel() // group)
+    at = (torch.arange(blocks)[:, None] * group + 2 * torch.arange(group)).flatten()
+    return at[at < index.numel()]
+
+
 def _rounded_up(index: torch.Tensor, group: int) -> torch.Tensor:
     return torch.arange(-(-index.numel() // group) * group)
 
@@ -272,6 +312,9 @@ _FAMILIES: Mapping[str, Callable[[torch.Tensor, int], torch.Tensor | None]] = {
     "{group}": lambda i, g: i % g,
     "each element of `{name}` is in the result once for each group of {group}": (
         lambda i, g: _repeated(i, -(-i.numel() // g))
+    ),
+    "each block of {group} takes every second element of `{name}` from its beginning on": (
+        lambda i, g: _every_second(i, g)
     ),
     "elements of `{name}` from {group} on are in the result twice, those from twice that on three "
     "times, and so on": _suffixes,

@@ -480,3 +480,57 @@ def test_a_forgotten_mark_is_a_compile_error_without_nvcc(
     assert built.message.startswith(phrase)
     assert built.hint
     assert built.evidence.diagnostics[0].line == int(phrase.split(":")[1])
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("for (int p = 0; p < n; ++p) {\n  float sum = p;\n  }\nint z = 0;\nx[0] = sum;", "line 3"),
+        ("for (int sum = 0; sum < n; ++sum) z += sum;\nx[0] = sum;", "line 2"),
+        ("x[0] = sum;", ""),
+        ("z = 1;\n}\nvoid other() {\n  float sum = 1;\n}\nvoid g() {\nx[0] = sum;", ""),
+    ],
+)
+def test_a_name_of_a_block_that_has_ended(body: str, words: str) -> None:
+    text = f"void f(float* x, int n) {{\n{body}\n}}\n"
+    line = text[: text.rindex("x[0]")].count("\n") + 1
+    said = f"silu.cu:{line}:8: error: ‘sum’ was not declared in this scope"
+    (found,) = diagnostics.parse(said, "silu.cu", text)
+    assert found.message.partition("scope")[2].startswith(f": {words}" if words else words)
+    assert ("ends with the block" in diagnostics.advice(found.message)) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown", "advice"),
+    [
+        (
+            "typedef ‘grader_type_As’ is initialized (use ‘decltype’ instead)",
+            "a `__shared__` variable cannot have an initial value: `As`",
+            "let the threads store it",
+        ),
+        (
+            "‘As’ was not declared in this scope; did you mean ‘grader_site_As’?",
+            "‘As’ was not declared in this scope",
+            "misspelt",
+        ),
+        (
+            "ambiguous overload for ‘operator*’ (operand types are ‘const float’ and ‘__half’)",
+            "ambiguous overload",
+            "__half2float(x)",
+        ),
+        (
+            "no match for ‘operator*’ (operand types are ‘const unsigned int’ and ‘const uint3’)",
+            "no match",
+            "add .x, .y or .z",
+        ),
+        (
+            "conversion from ‘const float’ to non-scalar type ‘const float4’ requested",
+            "conversion",
+            "reinterpret_cast<const float4*>(pointer)[i]",
+        ),
+    ],
+)
+def test_what_to_do_about_a_message(message: str, shown: str, advice: str) -> None:
+    (found,) = diagnostics.parse(f"silu.cu:7:3: error: {message}", "silu.cu")
+    assert found.message.startswith(shown)
+    assert advice in diagnostics.advice(found.message)

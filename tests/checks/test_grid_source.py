@@ -11,6 +11,7 @@ from grader.assignment.reader import read_assignment
 from grader.checks.common.grid_source import (
     block_hint,
     grid_hint,
+    partial_sums_hint,
     refused_block_hint,
     refused_grid_hint,
     shuffle_hint,
@@ -348,3 +349,54 @@ def test_a_hostile_source_is_read_in_time(hostile: str) -> None:
     refused_block_hint(text, 12)
     block_hint(text, "turn")
     assert time.monotonic() - began < 2
+
+
+PARTIALS = """\
+__global__ void sums(const float* x, float* part, int n) { part[blockIdx.x] = sum_of_block(x, n); }
+__global__ void __launch_bounds__(64) scale(const float* part, float* y, int n)
+{
+    float sum = 0;
+    for (int i = threadIdx.x; i < gridDim.x; i += 64) sum += part[i];
+}
+void f() { sums<<<FIRST, 64>>>(x, part, n); scale<<<SECOND, 64>>>(part, y, n); }
+"""
+
+
+def test_partial_sums_of_a_launch_with_other_blocks() -> None:
+    text = PARTIALS.replace("FIRST", "blocks")
+    found = partial_sums_hint(text.replace("SECOND", "n / 64"))
+    assert found.startswith("line 5 reads `part` up to gridDim.x, but `sums`, which writes one for")
+    assert partial_sums_hint(text.replace("SECOND", "blocks")) == ""
+
+
+TAIL = """\
+@triton.jit
+def turn(input, output, rows, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    for first in range(0, END, BLOCK):
+        col = first + tl.arange(0, BLOCK)
+        mask = col < LIMIT
+        x = tl.load(input + row * cols + col, mask=mask)
+        tl.store(output + col * rows + row, x, mask=mask)
+
+def transpose(input, output, rows, cols):
+    turn[(rows,)](input, output, rows, cols, BLOCK=64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "limit", "words"),
+    [
+        (
+            "cols",
+            "cols - 1",
+            "the mask `col < cols - 1` in line 6 leaves out what is before `cols`",
+        ),
+        ("cols - BLOCK + 1", "cols", "the loop in line 4 ends before the last, incomplete block"),
+        ("cols - BLOCK", "cols", "range(0, cols, BLOCK)"),
+        ("cols", "cols", ""),
+    ],
+)
+def test_a_tail_of_triton(end: str, limit: str, words: str) -> None:
+    found = triton_grid_hint(TAIL.replace("END", end).replace("LIMIT", limit), TRANSPOSE, "turn")
+    assert (words in found) if words else not found

@@ -124,3 +124,37 @@ def test_the_room_that_a_scratch_tensor_has() -> None:
     assert scratch_hint(SUM.replace("FIRST", made)).startswith("line 6 makes room for `1` there")
     assert scratch_hint(SUM.replace("FIRST", f"{made}; b = torch.zeros(2)")) == ""
     assert scratch_hint(SUM) == ""
+
+
+RANGE = """\
+@triton.jit
+def kernel(x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, END)
+    most = tl.max(tl.load(x + at), AXIS)
+"""
+
+
+def test_a_range_to_a_number_of_the_launch() -> None:
+    message = "arange's arguments must be of type tl.constexpr"
+    assert "write tl.arange(0, BLOCK) in line 3" in source_hint(
+        message, RANGE.replace("END", "n"), 3
+    )
+    assert source_hint(message, RANGE.replace("END", "BLOCK"), 3) == ""
+
+
+def test_a_block_in_the_place_of_an_axis() -> None:
+    message = "Did you forget to add @triton.jit ? (`_semantic` argument must be provided)"
+    assert "of two blocks it is tl.maximum" in source_hint(message, RANGE.replace("AXIS", "at"), 4)
+    assert source_hint(message, RANGE.replace("AXIS", "0"), 4) == ""
+
+
+def test_an_index_that_runs_along_another_axis_than_in_its_mask() -> None:
+    text = (
+        "def kernel(x):\n    mask = (r[:, None] < n) & (c[None, :] < n)\n"
+        "    v = tl.load(x + r[ROWS] * n + c[COLUMNS], mask=mask)\n"
+    )
+    turned = text.replace("ROWS", "None, :").replace("COLUMNS", ":, None")
+    found = source_hint(SHAPES, turned, 3)
+    assert found.startswith("`c` runs along the rows, [:, None], of the addresses in line 3")
+    right = text.replace("ROWS", ":, None").replace("COLUMNS", "None, :")
+    assert source_hint(SHAPES, right, 3) == ""

@@ -8,7 +8,11 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.checks.common.launch_source import launch_hint, missing_axis_hint
+from grader.checks.common.launch_source import (
+    launch_hint,
+    missing_axis_hint,
+    shared_bytes_hint,
+)
 from grader.vocabulary import Language
 
 TRANSPOSE = read_assignment(REPOSITORY / "assignments" / "transpose").signature
@@ -157,3 +161,14 @@ def test_another_launch_that_lacks_an_axis() -> None:
         missing_axis_hint(CPP.replace("LAUNCH", "one<<<1, 1>>>(input, output, 0)"), Language.CUDA)
         == ""
     )
+
+
+def test_the_bytes_of_an_array_that_the_launch_gives() -> None:
+    text = (
+        "__global__ void k(int* y)\n{\n    extern __shared__ int own[];\n"
+        "    __shared__ int other[4];\n}\nvoid f() { k<<<1, 256SHARED>>>(y); }\n"
+    )
+    found = shared_bytes_hint(text.replace("SHARED", ""), "k", "own")
+    assert "the launch in line 6 gives its bytes, but it gives none" in found
+    assert "`64`: are" in shared_bytes_hint(text.replace("SHARED", ", 64"), "k", "own")
+    assert shared_bytes_hint(text.replace("SHARED", ""), "k", "other") == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from paths import REPOSITORY
 
-from grader.checks.common.stuck_loops import stuck_loop
+from grader.checks.common.stuck_loops import misses_end, runs_away, stuck_loop
 from grader.vocabulary import Language
 
 CPP = "void f(int n, const int* a) {\n    int i = 0;\n    LOOP\n}\n"
@@ -34,6 +34,10 @@ def found(loop: str, line: int | None = 3) -> str | None:
             "the loop `n >= 1` goes on at `n` = 1, which `(n + B - 1) / B` leaves at 1",
         ),
         ("while (i < n) { g(a[i]);  /* ++i; */ }", "no round of the loop `i < n`"),
+        (
+            "int d = (int)blockIdx.x * 64 + threadIdx.x;\n    for (; i < n; i += d) g(a[i]);",
+            "adds `d` to `i`, the thread's own number, which is 0 in the first thread",
+        ),
     ],
 )
 def test_a_loop_that_cannot_end(loop: str, why: str) -> None:
@@ -55,6 +59,7 @@ def test_a_loop_that_cannot_end(loop: str, why: str) -> None:
         "for (int s = 1; s < n; s *= 2) g(a[s]);",
         "for (; i < n; i += blockIdx.x + 1) g(a[i]);",
         "for (const int x : list) g(x);",
+        "int d = blockIdx.x * 4 + threadIdx.x + 1;\n    for (; i < n; i += d) g(a[i]);",
         "for (int s = 0; s != n; s += 1) g(a[s]);",
         "while (i != n) g(a[i++]);",
         "int d = n / 64 + 1;\n    for (; i < n; i += d) g(a[i]);",
@@ -92,3 +97,41 @@ def test_no_solution_of_ours_has_one() -> None:
     for path in files:
         language = Language.CUDA if path.suffix == ".cu" else Language.TRITON
         assert stuck_loop(path.read_text("utf-8"), language, None) is None, path
+
+
+@pytest.mark.parametrize(
+    ("rounds", "stuck"),
+    [
+        ("kernel[(n,)](x, i, n)", True),  # a number of Python is not changed by a call
+        ("kernel[(n,)](x, i, n)\n        i += 1", False),
+        ("kernel[(n,)](x)\n        i, j = j, i", False),
+        ("n.advance()", False),
+        ("if x: break", False),
+    ],
+)
+def test_a_loop_of_host_code_in_python(rounds: str, stuck: bool) -> None:
+    text = f"def f(x, n):\n    i = j = 0\n    while i < n:\n        {rounds}\n"
+    assert (stuck_loop(text, Language.TRITON, 4) is not None) == stuck
+
+
+@pytest.mark.parametrize(
+    ("loop", "why"),
+    [
+        ("for (int k = 0; k < n; k -= 8) g(k);", "counts `k` down, away from its end: `k -= 8`"),
+        ("for (int k = n; k > 0; ++k) g(a[k]);", "counts `k` up, away from its end: `++k`"),
+        ("for (int k = n; k > 0; --k) g(a[k]);", None),
+        ("for (int k = 0; k < n; k += 8) g(a[k]);", None),
+        ("while (i < n) { if (a[i]) --i; else i += 2; }", None),
+    ],
+)
+def test_a_loop_that_goes_away_from_its_end(loop: str, why: str | None) -> None:
+    away = runs_away(CPP.replace("LOOP", loop))
+    assert (away is not None and away.line == 3 and why in away.why) if why else away is None
+
+
+def test_a_loop_that_steps_over_its_end() -> None:
+    text = CPP.replace("LOOP", "for (; i != n; i += 32)\n        g(a[i]);\n    g(i);")
+    stepped = misses_end(text, 4)
+    assert stepped is not None
+    assert "write `i < n`" in stepped.why
+    assert misses_end(text, 5) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 import sample_reports
@@ -77,6 +78,15 @@ def test_an_index_outside_a_tile_is_nearer_to_the_cause_than_the_numbers() -> No
     assert lead(build(), named, faulty(stride)) == named.message
 
 
+def test_a_tile_that_is_not_filled_explains_the_terms_that_a_sum_lacks() -> None:
+    tile = finding("uninitialized", 7, space="shared")
+    assert (
+        lead(build(), wrong("the sum over `k` lacks its last term"), faulty(tile)) == tile.message
+    )
+    turned = wrong("the tile is not turned: rows and columns are swapped")
+    assert lead(build(), turned, faulty(tile)) == turned.message
+
+
 def test_a_pattern_is_known_whatever_case_is_named_behind_it() -> None:
     pattern = "the result is that of `a` with its first 16 columns in the place of every 16"
     stride = finding("out_of_bounds", 7, space="global")
@@ -145,3 +155,17 @@ def test_an_error_of_an_argument_that_is_one_comes_after_others() -> None:
     cases = [wrong_case(n, verdict=Verdict.COMPILE_ERROR, pattern=None) for n in (1, 33, 20)]
     found = leading_case(cases, Verdict.COMPILE_ERROR)
     assert found is not None and found.sizes == {"n": 20}
+
+
+def test_a_known_mistake_that_gives_no_number_leads_only_where_it_explains_all() -> None:
+    """Much gives NaN in the same elements."""
+    known = wrong_case(20, pattern="the result is that of a known mistake: no maximum")
+    known = dataclasses.replace(
+        known,
+        mismatches=tuple(dataclasses.replace(one, actual=math.nan) for one in known.mismatches),
+    )
+    other = wrong_case(40, pattern="every element is not a number")
+    alone = leading_case([known, known], Verdict.WRONG_ANSWER)
+    beside = leading_case([known, known, other], Verdict.WRONG_ANSWER)
+    assert alone is not None and alone.pattern == known.pattern
+    assert beside is not None and beside.pattern == other.pattern

@@ -316,3 +316,28 @@ def test_signed_zeros(actual: list[float], wanted: list[float], sentence: str | 
         )
     )
     assert (sentence in (found or "")) if sentence else "zeros have" not in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (slice(40, None), "elements from 40 on are as before the call; those up to 39 are right"),
+        (slice(0, 24), "elements up to 23 are as before the call; those from 24 on are right"),
+        (slice(None), "the wrong elements are as before the call"),
+        (slice(8, 24), "the wrong elements are as before the call"),
+    ],
+)
+def test_elements_that_keep_what_they_held(kept: slice, said: str) -> None:
+    before = expected(64).float()
+    wanted = before.double() + 1.0 + torch.arange(64) % 7
+    actual = wanted.clone()
+    actual[kept] = before[kept].double()
+    comparison = compare("y", actual.float(), wanted, TOLERANCE)
+    assert said == Detectors().describe(
+        PatternInput(
+            comparison=comparison,
+            inputs={"y": before},
+            unwritten_bytes=torch.zeros(64),
+            tolerance=TOLERANCE,
+        )
+    )

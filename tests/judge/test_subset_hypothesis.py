@@ -86,7 +86,8 @@ def together(kernel: Callable[[Values], Values]) -> str | None:
                 right=comparison.accepted,
             )
         )
-    return subset_hypothesis.explain_together(oracle, REDUCTION.signature, cases)
+    explained = subset_hypothesis.explain_together(oracle, REDUCTION.signature, cases)
+    return explained or subset_hypothesis.padding_value(REDUCTION.signature, cases)
 
 
 def suffixes(x: Values) -> Values:
@@ -103,10 +104,17 @@ def suffixes(x: Values) -> Values:
         (lambda x: x[(x.numel() - 1) // 256 * 256 :].sum(), "only the last group of 256"),
         (lambda x: x[:256].sum(), "only the first 256 elements"),
         (lambda x: x[::32].sum(), "only the first of each 32"),
+        (
+            lambda x: sum(x[first : first + 512 : 2].sum() for first in range(0, x.numel(), 256)),
+            "each block of 256 takes every second element of `x`",
+        ),
         (suffixes, "elements of `x` from 256 on are in the result twice"),
         (lambda x: x.square().sum(), "the square of `x`"),
         (torch.max, "the largest element of `x`"),
         (torch.mean, "divided by the number of elements"),
+        (lambda x: x.sum() + -x.numel() % 128, "up to a multiple of 128, adds 1 to the result"),
+        (lambda x: x.sum() - 0.5 * (-x.numel() % 64), "up to a multiple of 64, adds -0.5 to"),
+        (lambda x: x.sum() + 7, None),
         (lambda x: x[:256].sum() if x.numel() == 257 else x.sum(), None),
         (lambda x: x[:0].sum(), None),  # nothing at all: any group may be what is left out
     ],

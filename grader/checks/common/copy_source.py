@@ -170,6 +170,8 @@ def pitch_hint(text: str, output: str, signature: Signature) -> str:
         return ""
     copy, name = found[0], _name(found[0].given["src"])
     array = next((one for one in signature.arrays if one.name == name), None)
+    if array is None and (gathered := _gathered(name, text, signature)):
+        return gathered
     if array is not None and array.shape is not None and len(array.shape) == 2:
         columns, kind = array.shape[1].text, c_type(array)
         row = product(f"{columns} * sizeof({kind})")
@@ -194,6 +196,25 @@ def pitch_hint(text: str, output: str, signature: Signature) -> str:
         f"the copy in line {found[0].line} has {_pitches(found[0], text)}, and {source}: is spitch "
         "the distance from row to row there, and does the source begin at the right element?"
     )
+
+
+def _gathered(name: str, text: str, signature: Signature) -> str:
+    """Return the line that fills a host array from a matrix, "" if none does."""
+    matrices = {one.name: one for one in signature.arrays if len(one.shape or ()) == 2}
+    word = rf"\b{re.escape(name)}\s*(?:\[[^;=]{{0,80}}\]\s*=|\.(?:push|emplace)_back\s*\()"
+    for number, line in enumerate(cpp_code.without_comments(text).split("\n"), start=1):
+        stored = re.search(rf"{word}\s*(\w+)\s*\[([^;]{{1,80}})\]\s*\)?\s*;", line)
+        if stored is None or stored[1] not in matrices:
+            continue
+        columns = (matrices[stored[1]].shape or ())[1].text
+        index, begins = stored[2].strip(), f"row i of `{stored[1]}` begins at i * {columns}"
+        if cpp_code.NAME.fullmatch(index):
+            return (
+                f"line {number} takes `{stored[1]}[{index}]`, which lies in the first row until "
+                f"`{index}` passes its end: {begins}"
+            )
+        return f"line {number} takes `{stored[1]}[{index}]`: {begins}, with its first element"
+    return ""
 
 
 def overwritten_hint(text: str, output: str, signature: Signature) -> str:

@@ -21,10 +21,16 @@ _MOST_SETS = 1000  # assignments of a text
 _MOST_OF_VALUE = 400  # characters of an expression
 
 _BRACKETS = {"(": ")", "{": "}", "[": "]"}
-_KERNEL = re.compile(r"__global__\b(?:\s*__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\))?")
+_KERNEL = re.compile(
+    r"__global__\b(?:\s*(?:void\s+)?__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\))?"
+)
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _LAUNCH = re.compile(r"\b(\w+)\s*(?:<[^<>;]*>)?\s*<<<")
 _CAST = re.compile(r"\((?:const\s+)?[A-Za-z_][\w:\s]*[\s*]*\*\s*(?:const\s*)?\)\s*(?=\w)")
+_NUMBER_CAST = re.compile(
+    r"static_cast<[\w:\s]{1,40}>\s*\(\s*([\w.]+)\s*\)"
+    r"|\((?:unsigned |long |size_t|int)[\w\s]{0,20}\)\s*(?=\w)"
+)
 _NAMED_CAST = re.compile(r"\w+_cast\s*<[^<>]*>\s*\(\s*(\w+)\s*\)")
 # A name, with the axis of what a launch gives each thread.
 NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
@@ -55,15 +61,16 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A launch: grid, block and arguments; "" for an argument with no name.
+    """A launch: grid, block, bytes of shared memory and arguments; "" for one with no name.
 
-    `given` are the arguments as they are written.
+    `given` are the arguments as they are written, `shared` the bytes, "" for none.
     """
 
     line: int
     kernel: str
     grid: str
     block: str
+    shared: str
     arguments: tuple[str, ...]
     given: tuple[str, ...]
 
@@ -85,6 +92,25 @@ def closing(text: str, at: int) -> int:
         if depth == 0:
             return place
     return len(text) - 1
+
+
+def end_of_statement(text: str, at: int) -> int:
+    """Return the place behind the statement that begins at a place."""
+    for _ in range(MOST_CALLS):  # loops and conditions in front of it
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at >= len(text):
+            return at
+        if text[at] == "{":
+            return closing(text, at) + 1
+        if (head := re.compile(r"(?:for|while|if)\s*\(").match(text, at)) is not None:
+            at = closing(text, head.end() - 1) + 1
+        elif (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
+            at = line.end()
+        else:
+            break
+    end = text.find(";", at)
+    return len(text) if end < 0 else end + 1
 
 
 def arguments_at(text: str, at: int) -> list[str]:
@@ -153,6 +179,7 @@ def launches(text: str) -> Sequence[Launch]:
                 kernel=match[1],
                 grid=settings[0],
                 block=settings[1],
+                shared=settings[2] if len(settings) > 2 else "",
                 arguments=tuple(map(_plain, arguments)),
                 given=tuple(" ".join(one.split()) for one in arguments),
             )
@@ -164,6 +191,11 @@ def _plain(argument: str) -> str:
     """Return the name that an argument is, without casts; "" if it is more than a name."""
     argument = _NAMED_CAST.sub(r"\1", _CAST.sub("", argument)).strip()
     return argument if re.fullmatch(r"[A-Za-z_]\w*", argument) else ""
+
+
+def without_number_casts(expression: str) -> str:
+    """Return the expression without casts of a name to a whole number: `(long long)i * n`."""
+    return _NUMBER_CAST.sub(lambda found: found[1] or "", expression)
 
 
 def plain_name(kernel: str) -> str:

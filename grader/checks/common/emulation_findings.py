@@ -105,6 +105,8 @@ _RETURNS_BEHIND = re.compile(
 _CONDITION = re.compile(r"\bif\s{0,9}\(")
 _CHANGED = re.compile(
     r"\b(\w+)\s*\[[^;=]{0,200}\]\s*(?:\+\+|--|[-+*|&^]=)|(?:\+\+|--)\s*(\w+)\s*\["
+    r"|(?:^|[;{})])\s*\*\s*(\w+)\s*(?:[-+*|&^]=|=\s*\*\s*\3\s*[-+*|&^])"
+    r"|\b(\w+)\s*\[(\w+)\]\s*=\s*\4\s*\[\5\]\s*[-+*|&^]"
 )
 _WIDEST_SCALAR = 8  # bytes
 _LINES_BEFORE = 8  # in which a guard or loop head stands, usually
@@ -130,7 +132,12 @@ def _hint(found: HostFinding, text: str) -> str:
             return _FOUND["an allocation without sizeof"].replace("BUFFER", found.buffer)
     changed = _CHANGED.search(_line(text, found.line))
     own_line = found.kind == "race" and found.line == found.other_line
-    if own_line and changed and found.buffer in changed.groups() and found.space == "global":
+    # A sum in shared memory adds other elements of the array, as a tree does, or nothing of it.
+    alone = changed and not re.search(
+        rf"\b{re.escape(found.buffer or '?')}\s*\[", _line(text, found.line)[changed.end() :]
+    )
+    alone = alone or found.space == "global"
+    if own_line and changed and found.buffer in changed.groups() and alone:
         words = _FOUND["one element is changed"].replace("LINE", str(found.line))
         return words.replace("BUFFER", str(found.buffer))
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
@@ -166,8 +173,10 @@ def _hint(found: HostFinding, text: str) -> str:
 def two_lines_hint(
     text: str, lines: tuple[int, int], accesses: tuple[str | None, str | None]
 ) -> str:
-    """Return where a barrier is missing between two accesses of a block: the later, the earlier."""
-    (line, other_line), (access, other_access) = lines, accesses
+    """Return where a barrier is missing between two accesses of a block, by their lines."""
+    (other_line, other_access), (line, access) = sorted(
+        zip(lines, accesses, strict=True), key=lambda one: one[0]
+    )
     between = barrier_between(text, other_line, line, barrier="__syncthreads")
     words = _FOUND["two lines, other side" if between else "two lines"]
     words = words.replace("OTHER_LINE", str(other_line))

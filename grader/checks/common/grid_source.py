@@ -14,6 +14,7 @@ from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
 from grader.checks.common.host_memory import loop_around
 from grader.checks.common.size_product import constant
+from grader.checks.common.stuck_loops import loops
 
 _STEPS_BY = re.compile(
     r"\b(\w+)\s{0,5}=\s{0,5}threadIdx\.x\s{0,5};[^;]{0,100};\s{0,5}\1\s{0,5}\+=\s{0,5}([A-Za-z_]\w*)\s{0,5}\)"
@@ -79,6 +80,7 @@ def grid_hint(
         next((words for one in axes if (words := _rounded(one.blocks, launch.line))), "")
         or next((words for one in axes if few and (words := _divided(one, launch.line, text))), "")
         or _other_step(launch, body, text)
+        or _constant_grid(launch, body, text)
     )
 
 
@@ -139,8 +141,9 @@ def block_hint(text: str, kernel: str) -> str:
                 f"threads: the number of blocks comes first, <<<{threads}, {steps}>>>"
             )
         along = f" along {axis}" if "threadIdx.y" in body.body else ""
+        number = f"{shown} thread" if given == 1 else f"{shown} threads"
         return (
-            f"line {launched[0].line} launches `{name}` with {shown} threads{along} in each block, "
+            f"line {launched[0].line} launches `{name}` with {number}{along} in each block, "
             f"but it is written for {steps} = {size}: launch {steps} threads{along}, or step by "
             f"blockDim.{axis}"
         )
@@ -184,6 +187,36 @@ def shuffle_hint(text: str) -> str:
         f"__shfl_up_sync in line {line} gives a lane the value of a lower one, so that the last "
         "lane has the sum, but lane 0 is used: write __shfl_down_sync"
     )
+
+
+def partial_sums_hint(text: str) -> str:
+    """Return which launch reads as many numbers as it has blocks, of another's blocks; or "".
+
+    One writes `partials[blockIdx.x]`, the other reads them up to gridDim.x, its own number.
+    """
+    kernels, launched = cpp_code.kernels(text), cpp_code.launches(text)
+    writers = [
+        one
+        for one in launched
+        if one.kernel in kernels
+        and re.search(r"\w\s?\[\s?blockIdx\.x\s?\]\s?=(?!=)", kernels[one.kernel].body)
+    ]
+    for reader in launched:
+        body = kernels[reader.kernel].body if reader.kernel in kernels else ""
+        loop = re.search(r"(?<![\w.])(\w+)\s?<\s?gridDim\.x\s?;", body)
+        read = re.search(rf"=[^;=]{{0,80}}\b(\w+)\s?\[\s?{loop[1]}\s?\]", body) if loop else None
+        others = [one for one in writers if one.kernel != reader.kernel]
+        if loop is None or read is None or len(others) != 1 or others[0].grid == reader.grid:
+            continue
+        line = kernels[reader.kernel].line + body.count("\n", 0, loop.start())
+        (writer,) = others
+        return (
+            f"line {line} reads `{read[1]}` up to gridDim.x, but `{writer.kernel}`, which writes "
+            f"one for each of its blocks, has `{writer.grid}` of them (line {writer.line}), and "
+            f"`{reader.kernel}` `{reader.grid}` (line {reader.line}): launch both alike, or pass "
+            "the number"
+        )
+    return ""
 
 
 def tree_hint(text: str) -> str:
@@ -282,7 +315,9 @@ def _other_step(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> 
     for at, axis in enumerate("xyz"):
         threads = constant(axis_text(launch.block, at, host), host)
         for number, line in enumerate(lines):
-            step = re.search(rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)", line)
+            step = re.search(
+                rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)(?=[^;]*\bthreadIdx\.{axis}\b)", line
+            )
             size = constant(step[1], f"{host}\n{kernel.body}") if step else None
             if step is not None and size is not None and threads and size % threads:
                 return (
@@ -290,6 +325,27 @@ def _other_step(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> 
                     f"line {launch.line} gives each {threads} threads along {axis}"
                 )
     return ""
+
+
+def _constant_grid(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> str:
+    """Recognise a number of blocks that is the same in each call, of which each does a part."""
+    host = cpp_code.host_code(text)
+    blocks = constant(launch.grid, host)
+    if blocks is None or "gridDim" in kernel.body or "blockIdx.x" not in kernel.body:
+        return ""
+    defined = cpp_code.definitions(kernel.body)
+    for loop in loops(text):
+        # One that begins at the block's own part may step over those of the others.
+        names = cpp_code.NAME.findall(loop.start) + re.findall(r"(\w+)\s*\+=", loop.step)
+        if kernel.line <= loop.first <= kernel.last and "blockIdx.x" in cpp_code.origins(
+            set(names), defined
+        ):
+            return ""
+    return (
+        f"line {launch.line} launches {blocks} block{'s' if blocks > 1 else ''} whatever the sizes "
+        f"are, but each block of `{kernel.name}` does its own part, by blockIdx.x: compute their "
+        "number from the size"
+    )
 
 
 def _exchanged_numbers(kernel: cpp_code.Kernel) -> str:
@@ -346,6 +402,16 @@ def _rounded(blocks: str, line: int) -> str:
         return (
             f"`{blocks}` in line {line} rounds down, so that the last, incomplete block is "
             f"missing: write {whole}"
+        )
+    least = re.fullmatch(
+        r"(\w+) >=? \w+ \? (\1 / (\w+)) : 1|(?:std::)?max\((?:1, )?((\w+) / (\w+))(?:, 1)?\)",
+        blocks,
+    )
+    if least is not None:
+        size, quotient, width = least[1] or least[5], least[2] or least[4], least[3] or least[6]
+        return (
+            f"`{quotient}` in line {line} rounds down, so that the last, incomplete block is "
+            f"missing: write ({size} + {width} - 1) / {width}"
         )
     if re.fullmatch(r"[^/%]*%[^/%]*", blocks):
         return (

@@ -7,6 +7,7 @@ not prove is not said.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,6 +24,8 @@ _MOST_VARIABLES = 4  # whose values are shown
 # Other ways to a block's or thread's number than the built-in variables.
 _OTHER_NUMBERS = re.compile(r"cooperative_groups|ctaid|\btid\.|%tid")
 _CONDITION = re.compile(r"\b(?:if|while|for)\s*\(")
+# What an `if` leads to that counts behind it, too: an end, or another value of a variable.
+_LASTS = re.compile(r"\b(?:return|continue|break)\b|(?<![\w.\]])\w+\s*[-+*/]?=(?!=)")
 _COMPARED = re.compile(r"<=|>=|!=|==|<|>")
 
 
@@ -65,7 +68,7 @@ def _cause(
         case "race" if "different blocks" in found.message:
             return _lacks_block(found, line, kernel, defined)
         case "race" if found.space == "shared" and found.line == found.other_line:
-            return _one_for_all(found, kernel)
+            return _one_for_all(found, line, kernel)
         case "race" if found.line == found.other_line:
             return _one_thread_axis([(found.line, line)], kernel, defined)
         case "out_of_bounds" if found.space == "global" and (found.element or 0) >= 0:
@@ -82,7 +85,11 @@ def _cause(
             word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]{{0,300}}\]\s*=(?!=)")
             body = enumerate(lines[kernel.line - 1 : kernel.last], kernel.line)
             stores = [(at, one) for at, one in body if word.search(one)]
-            return _one_thread_axis(stores, kernel, defined) or _of_stores(found, stores)
+            return (
+                _one_thread_axis(stores, kernel, defined)
+                or _fewer_threads(found, stores, kernel, text)
+                or _of_stores(found, stores)
+            )
         case "uninitialized" if found.space == "global" and found.buffer:
             return unfilled_hint(found.buffer, kernel, text)
     return ""
@@ -194,12 +201,18 @@ def _plain_values(names: set[str], kernel: cpp_code.Kernel) -> bool:
     return not any(re.search(rf"&\s*{re.escape(name)}\b(?!\s*\[)", kernel.body) for name in names)
 
 
-def _one_for_all(found: Finding, kernel: cpp_code.Kernel) -> str:
-    """Recognise a single shared variable that every thread uses as its own."""
+def _one_for_all(found: Finding, line: str, kernel: cpp_code.Kernel) -> str:
+    """Recognise a single shared variable that every thread uses as its own, or adds to."""
     name = re.escape(found.buffer or "?")
     declared = re.search(rf"__shared__[^;]{{0,300}}?\b{name}\s*(?:[;,=])", kernel.body)
     if found.elements != 1 or declared is None:
         return ""
+    if re.search(rf"(?<![\w.]){name}\s*(?:[-+]=|\+\+|--|=\s*{name}\s*[-+])", line):
+        return (
+            f"`{found.buffer}` is declared `__shared__`: it is one variable for all threads of the "
+            f"block. If they add to it together, use atomicAdd(&{found.buffer}, …); leave out "
+            "`__shared__` if each thread needs its own"
+        )
     return (
         f"`{found.buffer}` is declared `__shared__`: it is one variable for all threads of the "
         "block. Leave out `__shared__` if each thread needs its own; else let one thread write it, "
@@ -237,13 +250,40 @@ def _one_thread_axis(
     return ""
 
 
+def _fewer_threads(
+    found: Finding, stores: Sequence[tuple[int, str]], kernel: cpp_code.Kernel, text: str
+) -> str:
+    """Recognise a shared array that each thread stores one element of, with too few threads."""
+    threads = math.prod(found.block_size) if found.block_size else 0
+    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel.name]
+    # A tile may have a column of padding.
+    if not threads or (found.elements or 0) < 2 * threads or len(stores) != 1 or len(launched) != 1:
+        return ""
+    ((line, code),) = stores
+    indices = [
+        i for name, i, writes in cpp_code.subscripts(code) if writes and name == found.buffer
+    ]
+    numbers = [
+        cpp_code.only_value(kernel.body, one.strip()) or one.strip()
+        for index in indices
+        for one in index.split("][")
+    ]
+    if not numbers or not all(re.fullmatch(r"threadIdx\.[xyz]", one) for one in numbers):
+        return ""
+    return (
+        f"`{found.buffer}` has {found.elements} elements, and each thread stores one in line "
+        f"{line}, but line {launched[0].line} launches blocks of {_sides_of(found.block_size)} "
+        "threads: launch as many threads as elements, or let each thread store several"
+    )
+
+
 def _of_stores(found: Finding, stores: Sequence[tuple[int, str]]) -> str:
     """Name the lines that should have written a shared variable."""
     if not stores:
         return ""
     places = " and ".join(dict.fromkeys(f"line {at}" for at, _ in stores))
     several = len(stores) > 1
-    sides = _sides_of(found.block_size) if found.block_size else ""
+    sides = _sides_of(found.block_size)
     threads = f", in a block of {sides} threads" if sides else ""
     return (
         f"{places} store{'' if several else 's'} into `{found.buffer}`{threads}, but not into "
@@ -252,17 +292,25 @@ def _of_stores(found: Finding, stores: Sequence[tuple[int, str]]) -> str:
     )
 
 
-def _sides_of(block: tuple[int, int, int]) -> str:
-    """Return "32×32"."""
-    return "×".join(map(str, block)).removesuffix("×1").removesuffix("×1")
+def _sides_of(block: tuple[int, int, int] | None) -> str:
+    """Return "32×32", "" of None."""
+    return "×".join(map(str, block or ())).removesuffix("×1").removesuffix("×1")
 
 
 def _conditions(kernel: cpp_code.Kernel, line: int) -> Iterator[str]:
-    """Yield the comparisons of the kernel up to a line: of `if`, of loops, and before a `?`."""
-    lines = kernel.body.split("\n")[: line - kernel.line + 1]
-    text = "\n".join(lines)
+    """Yield the comparisons that stand before a line: of `if`, of loops, and before a `?`.
+
+    What the `if` or loop leads to has not ended before the line, unless it leaves the kernel.
+    """
+    lines = kernel.body.split("\n")
+    text = "\n".join(lines[: line - kernel.line + 1])
+    here = len("\n".join(lines[: line - kernel.line]))
     for match in itertools.islice(_CONDITION.finditer(text), cpp_code.MOST_CALLS):
-        head = text[match.end() : cpp_code.closing(text, match.end() - 1)]
+        close = cpp_code.closing(text, match.end() - 1)
+        head = text[match.end() : close]
+        ended = cpp_code.end_of_statement(text, close + 1)
+        if ended <= here and not _LASTS.search(text, close, ended):
+            continue
         parts = cpp_code.split(head, ";")
         head = parts[1] if len(parts) == 3 else head
         yield from re.split(r"&&|\|\|", head)
@@ -276,14 +324,15 @@ def _conditions(kernel: cpp_code.Kernel, line: int) -> Iterator[str]:
 def _other_length(number: int, line: str, kernel: cpp_code.Kernel) -> str:
     """Recognise a column that is compared with another length than that of its rows."""
     for name, index, _ in cpp_code.subscripts(line):
-        found = re.fullmatch(r"\s*\(?\s*\w+\s*\*\s*(\w+)\s*\)?\s*\+\s*(\w+)\s*", index)
+        plain = cpp_code.without_number_casts(index)
+        found = re.fullmatch(r"\s*\(?\s*\w+\s*\*\s*(\w+)\s*\)?\s*\+\s*(\w+)\s*", plain)
         if found is None or found[1] not in kernel.parameters:
             continue
         length, column = found.groups()
         tests = [
             other
             for one in _conditions(kernel, number)
-            if (other := re.fullmatch(rf"[\s(]*{column}\s*<\s*(\w+)[\s)]*", one.strip()))
+            if (other := re.fullmatch(rf"[\s(]*{column}\s*(?:<|>=)\s*(\w+)[\s)]*", one.strip()))
         ]
         limits = {one[1] for one in tests}
         if len(limits) == 1 and limits <= {*kernel.parameters} - {length}:
@@ -359,31 +408,50 @@ def _untested(
             tested |= set(cpp_code.NAME.findall(one))
     if not tested:
         return ""
+    tested -= _floats(kernel.body)  # no index, whatever they are computed from
+    made = {name: cpp_code.origins({name}, defined) for name in tested}
+    tests = {name for name, of in made.items() if any(map(_is_number, of))}
     for name, index, _ in cpp_code.subscripts(line):
-        used = [
-            one
-            for one in dict.fromkeys(cpp_code.NAME.findall(index))
-            if any(
-                origin.startswith(("threadIdx", "blockIdx"))
-                for origin in cpp_code.origins({one}, defined)
-            )
-        ]
+        if re.search(rf"__shared__[^;]{{0,300}}\b{name}\s*\[", kernel.body):
+            continue
+        names = dict.fromkeys(cpp_code.NAME.findall(index))
+        used = {
+            one: of for one in names if any(map(_is_number, of := cpp_code.origins({one}, defined)))
+        }
         # A test of what a variable is made of, or of what is made of it, is a test as well.
         open_ = [
             one
-            for one in used
-            if not any(
-                one in cpp_code.origins({other}, defined)
-                or (other in cpp_code.origins({one}, defined) and other not in kernel.parameters)
-                for other in tested
-            )
+            for one, of in used.items()
+            # A whole block for each needs no test.
+            if not re.fullmatch(r"blockIdx\.\w", cpp_code.only_value(kernel.body, one) or one)
+            and not (tests - set(kernel.parameters)) & of
+            and not any(one in made[other] for other in tested)
         ]
-        if len(used) > 1 and len(open_) == 1 and not _is_zero(open_[0], found, defined):
+        if 0 < len(open_) < min(3, len(used)) and not all(
+            _is_zero(one, found, defined) for one in open_
+        ):
+            what = " and ".join(f"`{one}`" for one in open_)
+            are, each = ("are", "what they make") if len(open_) > 1 else ("is", "it")
             return (
-                f"no condition tests `{open_[0]}`, which is part of the index `{_shown(index)}` of "
-                f"`{name}`: compare it with the length of its own axis as well"
+                f"no condition tests {what}, which {are} part of the index `{_shown(index)}` of "
+                f"`{name}`: compare {each} with the length of its own axis as well"
             )
     return ""
+
+
+def _floats(body: str) -> set[str]:
+    """Return the variables that are declared as float or double, with a value."""
+    return {
+        one.partition("=")[0].strip()
+        for declared in re.findall(r"\b(?:float|double)\s+([^;(){}]{1,200}|[^;]{1,200});", body)
+        for one in cpp_code.split(declared)
+        if "=" in one
+    }
+
+
+def _is_number(name: str) -> bool:
+    """True if a launch gives it each thread."""
+    return name.startswith(("threadIdx", "blockIdx"))
 
 
 def _is_zero(name: str, found: Finding, defined: Mapping[str, set[str]]) -> bool:

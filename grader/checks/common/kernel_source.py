@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.checks.common.python_text import parsed
-from grader.checks.common.triton_index_source import values_of, words_of
+from grader.checks.common.triton_index_source import turned_hint, values_of, words_of
 from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import hints
 
@@ -22,6 +22,7 @@ _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "re
 _SHAPES = re.compile(
     r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape"
 )
+_RANKS = re.compile(r"initial type <\[(?P<first>[^\]]*)\].*re-assigned to <\[(?P<then>[^\]]*)\]")
 _CARRIED = re.compile(r"[Ll]oop-carried variable `?(\w+)")
 _NO_ATTRIBUTE = re.compile(
     r"module 'triton\.language(?P<in>[\w.]*)' has no attribute '(?P<name>\w+)'"
@@ -36,12 +37,19 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         if name in known:
             return hints("kernel_source")["elsewhere"].replace("NAME", f"tl.{name}")
         return did_you_mean(name, known).removeprefix("; ").replace("`", "`tl.", 1)
+    if "arguments must be of type tl.constexpr" in message and line is not None:
+        return _range_of_a_number(text, line)
+    if "Did you forget to add @triton.jit" in message and (words := _axis_is_a_block(text)):
+        return words
     if carried := _CARRIED.search(message):
-        return _loaded_twice(text, line, carried[1])
+        return _loaded_twice(text, line, carried[1]) or _reduced_before(text, message, carried[1])
     if line is not None and _SHAPES.search(message) and (product := _product(text, line)):
         words = hints("kernel_source")["product"].replace("LINE", str(line))
         return words.replace("LEFT", product[0]).replace("RIGHT", product[1])
     if line is not None and _SHAPES.search(message):
+        function = _function_at(text, line)
+        if function is not None and (words := turned_hint(function, line)):
+            return words
         dropped = _reduction(text, line)
         if dropped is not None:
             at, call, axis = dropped
@@ -168,6 +176,49 @@ def _functions(text: str) -> list[ast.FunctionDef]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 
 
+def _range_of_a_number(text: str, line: int) -> str:
+    """Return which tl.arange runs to a number of the launch, "" if none does in a line."""
+    function = _function_at(text, line)
+    fixed = [one.arg for one in function.args.args if _is_constexpr(one)] if function else []
+    for node in ast.walk(function) if function and fixed else ():
+        if not isinstance(node, ast.Call) or node.lineno != line:
+            continue
+        end = node.args[-1] if node.args else None
+        if ast.unparse(node.func) == "tl.arange" and isinstance(end, ast.Name):
+            own = {one.arg for one in function.args.args} if function else set()
+            if end.id in own - set(fixed):
+                words = hints("kernel_source")["range_of_a_number"].replace("LINE", str(line))
+                return words.replace("NAME", end.id).replace("WIDTH", " or ".join(fixed))
+    return ""
+
+
+def _is_constexpr(argument: ast.arg) -> bool:
+    return argument.annotation is not None and ast.unparse(argument.annotation).endswith(
+        "constexpr"
+    )
+
+
+def _axis_is_a_block(text: str) -> str:
+    """Return which reduction is given a second block in the place of an axis, "" if none is."""
+    for function, _ in jitted_bodies(text):
+        values = values_of(function)
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Call) or len(node.args) != 2:
+                continue
+            name, other = ast.unparse(node.func), node.args[1]
+            block = isinstance(other, ast.Name) and words_of(other, values) & {"load", "arange"}
+            if name in ("tl.max", "tl.min", "tl.sum") and block:
+                words = hints("kernel_source")[name.removeprefix("tl.") + "_of_two"]
+                return words.replace("LINE", str(node.lineno))
+    return ""
+
+
+def _function_at(text: str, line: int) -> ast.FunctionDef | None:
+    return next(
+        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
+    )
+
+
 def _loaded_twice(text: str, line: int | None, name: str) -> str:
     """Return the two lines that load one variable, before a loop and in it; "" if there are not."""
     for function in _functions(text):
@@ -191,11 +242,24 @@ def _loaded_twice(text: str, line: int | None, name: str) -> str:
     return ""
 
 
+def _reduced_before(text: str, message: str, name: str) -> str:
+    """Return the reduction that drops an axis of a variable which has it in the loop; or ""."""
+    ranks = _RANKS.search(message)
+    if ranks is None or ranks["first"].count(",") >= ranks["then"].count(","):
+        return ""
+    for function, _ in jitted_bodies(text):
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Assign) or name not in map(ast.unparse, node.targets):
+                continue
+            for call, axis in _reductions(node):
+                words = hints("kernel_source")["reduction"].replace("LINE", str(node.lineno))
+                return words.replace("CALL", call).replace("AXIS", axis)
+    return ""
+
+
 def _product(text: str, line: int) -> tuple[str, str] | None:
     """Return the two blocks that a line multiplies, if each is loaded as a tile of its own."""
-    function = next(
-        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
-    )
+    function = _function_at(text, line)
     if function is None:
         return None
     tiles = {
@@ -221,9 +285,7 @@ def _reduction(text: str, line: int) -> tuple[int, str, str] | None:
 
     That is its line, its name and its axis.
     """
-    function = next(
-        (one for one in _functions(text) if one.lineno <= line <= (one.end_lineno or 0)), None
-    )
+    function = _function_at(text, line)
     if function is None:
         return None
     statements = sorted(

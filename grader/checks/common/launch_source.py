@@ -68,6 +68,20 @@ def missing_axis_hint(text: str, language: Language) -> str:
     return next((words for call in calls if (words := _missing_axis(call, language))), "")
 
 
+def shared_bytes_hint(text: str, kernel: str, name: str) -> str:
+    """Return how many bytes a launch gives an array that is `extern __shared__`; or ""."""
+    body = cpp_code.kernels(text).get(kernel)
+    word = rf"\bextern\s+__shared__\b[^;]{{0,200}}\b{re.escape(name)}\s*\[\s*\]"
+    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel]
+    if body is None or not name or not re.search(word, body.body) or len(launched) != 1:
+        return ""
+    line, given = launched[0].line, launched[0].shared
+    what = f"`{name}` is `extern __shared__`, so that the launch in line {line} gives its bytes"
+    if not given:
+        return f"{what}, but it gives none: <<<blocks, threads, elements * sizeof(type)>>>"
+    return f"{what}, `{given}`: are these enough for each index, in bytes?"
+
+
 def wrong_size_hint(text: str, language: Language, signature: Signature) -> str:
     """Return which launch passes one size in the place of another, "" if none does.
 
@@ -323,7 +337,7 @@ def _is_whole(name: str, text: str) -> bool:
     )
     constant = re.search(rf"#\s*define\s+{word}\s+[\d( ]", text)
     return bool(whole or constant) and not re.search(
-        rf"\bdim3\s+[^;]{{0,300}}\b{word}\s*[;,({{=]", text
+        rf"\bdim3\s+(?:\w+\s*(?:\([^;()]{{0,100}}\))?,\s*){{0,4}}{word}\s*[;,({{=]", text
     )
 
 

@@ -24,8 +24,18 @@ from grader.checks.common.host_memory import (
 )
 from grader.checks.common.index_source import index_hint, row_begin_hint
 from grader.checks.common.kernel_source import scratch_hint
-from grader.checks.common.launch_source import launch_hint, missing_axis_hint
-from grader.checks.common.triton_grid_source import triton_grid_hint
+from grader.checks.common.launch_source import (
+    launch_hint,
+    missing_axis_hint,
+    shared_bytes_hint,
+)
+from grader.checks.common.stuck_loops import misses_end, runs_away
+from grader.checks.common.triton_grid_source import (
+    any_grid_hint,
+    let_through_hint,
+    triton_grid_hint,
+)
+from grader.emulation.cuda_cpp import parted_warps
 from grader.report.evidence import Finding
 from grader.text.hints import hints
 from grader.vocabulary import Language
@@ -84,6 +94,18 @@ def with_source(found: Finding, built: Built, signature: Signature) -> Finding:
     return replace(found, hint=_of_host(found, built, signature))
 
 
+def _parted_hint(text: str) -> str:
+    """Return which barrier stands in a branch of some threads, "" if none does."""
+    bare = cpp_code.without_comments(text)
+    for line in (at for at, one in enumerate(bare.split("\n"), 1) if "__syncthreads" in one):
+        if parted_warps.branches_by_thread(text, line):
+            return (
+                f"the `__syncthreads()` in line {line} stands in a branch that some threads do not "
+                "take, and they go on without the others: take it out of the branch"
+            )
+    return ""
+
+
 def _of_host(found: Finding, built: Built, signature: Signature) -> str:
     """Return the hint for a fault in host code."""
     if _PROVEN_HINT.fullmatch(found.hint):
@@ -112,6 +134,12 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         found = replace(found, hint=hints("found")["lanes past the end"])
     if _PROVEN_HINT.fullmatch(found.hint):
         return found.hint
+    if found.kind == "out_of_bounds" and built.language.base is Language.CUDA:
+        away = runs_away(text) if (found.element or 0) < 0 else misses_end(text, found.line)
+        if away is not None:
+            return f"line {away.line}: {away.why}"
+    if found.kind == "barrier" and found.message.startswith("lanes named by the mask"):
+        return _parted_hint(text) or found.hint
     if found.message.startswith("freed memory"):
         return freed_hint(text) or found.hint
     if found.message.startswith("a null pointer is dereferenced"):
@@ -125,6 +153,10 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
         return two_lines_hint(text, lines, accesses)
     in_block = found.kind in ("race", "uninitialized", "out_of_bounds")
     if in_block and built.language.base is Language.CUDA and (words := block_hint(text, kernel)):
+        return words
+    if found.message.startswith("the access is outside its shared variable") and (
+        words := shared_bytes_hint(text, kernel, found.buffer or "")
+    ):
         return words
     arrays = {array.name for array in signature.arrays}
     outputs = {array.name for array in signature.arrays if not array.role.read}
@@ -141,6 +173,9 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
     words = words or index_hint(found, text, built.language.base)
     if found.kind == "uninitialized" and found.space == "global" and not words:
         words = missing_axis_hint(text, built.language.base)  # of the kernel that should fill it
+    if found.kind == "uninitialized" and own and built.language.base is Language.TRITON:
+        words = words or any_grid_hint(text, signature)
+        words = words or let_through_hint(text, kernel, found.line)
     is_read = found.kind == "uninitialized" and found.access != "write"
     if is_read and found.buffer in outputs and not words:
         words = copied_in_part_hint(text, str(found.buffer), signature)

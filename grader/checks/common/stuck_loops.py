@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.checks.common.cpp_code import (
-    MOST_CALLS,
     closing,
+    end_of_statement,
     first_value,
     split,
     without_comments,
+    without_number_casts,
 )
 from grader.checks.common.python_text import parsed
 from grader.vocabulary import Language
@@ -42,7 +43,11 @@ _WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """A loop of C++: the first line and the last one, and its parts."""
+    """A loop of C++: the first line and the last one, and its parts.
+
+    `assigned` are the variables that the rounds of a loop of Python assign, None in C++. A number
+    of Python changes in no other way; a name may be any object's, so calls of its methods count.
+    """
 
     first: int
     last: int
@@ -50,6 +55,7 @@ class Loop:
     condition: str
     step: str
     body: str
+    assigned: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,31 @@ def stuck_loop(text: str, language: Language, line: int | None) -> StuckLoop | N
     return stuck[0] if len(stuck) == 1 else None
 
 
+def runs_away(text: str) -> StuckLoop | None:
+    """Return the only loop of C++ whose variable goes away from its end, None without one."""
+    found = []
+    for loop in loops(text) if len(text) <= _MOST_CHARACTERS else ():
+        shown = " ".join(loop.condition.split())
+        for name in dict.fromkeys(_NAME.findall(loop.condition)):
+            if len(shown) <= _MOST_SHOWN and (why := _away(loop, name, shown, sure=False)):
+                found.append(StuckLoop(loop.first, why))
+    return found[0] if len(found) == 1 else None
+
+
+def misses_end(text: str, line: int | None) -> StuckLoop | None:
+    """Return the loop of C++ around a line that ends at one number, which its steps can pass."""
+    if line is None or len(text) > _MOST_CHARACTERS:
+        return None
+    for loop in loops(text):
+        shown = " ".join(loop.condition.split())
+        if not loop.first <= line <= loop.last or len(shown) > _MOST_SHOWN:
+            continue
+        for name in dict.fromkeys(_NAME.findall(loop.condition)):
+            if why := _steps_over(loop, name, shown):
+                return StuckLoop(loop.first, why)
+    return None
+
+
 def _why(loop: Loop, language: Language, text: str) -> str | None:
     if re.search(r"[*\[]|\w\s*\(", loop.condition) or _LEAVES.search(loop.body):
         return None
@@ -92,6 +123,8 @@ def _why(loop: Loop, language: Language, text: str) -> str | None:
         return None
     rounds = f"{loop.condition};{loop.step};{loop.body}"
     changed = [name for name in names if _changes(rounds, name)]
+    if loop.assigned is not None:
+        changed = [name for name in names if name.partition(".")[0] in loop.assigned]
     if not changed:
         *others, last = (f"`{name}`" for name in names)
         what = f"{', '.join(others)} or {last}" if others else last
@@ -99,7 +132,7 @@ def _why(loop: Loop, language: Language, text: str) -> str | None:
     if len(changed) > 1:
         return None
     (name,) = changed
-    if over := _steps_over(loop, name, shown):
+    if over := _steps_over(loop, name, shown) or _away(loop, name, shown):
         return over
     if same := _same_again(loop, name, shown):
         return same
@@ -193,6 +226,29 @@ def _steps_over(loop: Loop, name: str, shown: str) -> str | None:
     )
 
 
+def _away(loop: Loop, name: str, shown: str, *, sure: bool = True) -> str | None:
+    """Recognise a variable that goes down, and must pass a number above it; or the reverse.
+
+    Unless `sure`, a call may have it as an argument.
+    """
+    word = rf"(?<![\w.]){re.escape(name)}\b"
+    rounds = f"{loop.step};{loop.body};"
+    # A number or a constant: a variable may be negative.
+    down = re.findall(rf"{word}\s*-=\s*[A-Z\d]\w*|{word}\s*--|--\s*{word}", rounds)
+    up = re.findall(rf"{word}\s*\+=\s*[A-Z\d]\w*|{word}\s*\+\+|\+\+\s*{word}", rounds)
+    below = re.fullmatch(rf"\s*{word}\s*<=?[^&|<>]+|[^&|<>]+>=?\s*{word}\s*", loop.condition)
+    above = re.fullmatch(rf"\s*{word}\s*>=?[^&|<>]+|[^&|<>]+<=?\s*{word}\s*", loop.condition)
+    change = down if below else up if above else []
+    if len(down) + len(up) != 1 or len(change) != 1:
+        return None
+    if sure and _changes(rounds.replace(change[0], ""), name):
+        return None
+    return (
+        f"the loop `{shown}` counts `{name}` {'down' if below else 'up'}, away from its end: "
+        f"`{' '.join(change[0].split())}`"
+    )
+
+
 def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     """Recognise a step that changes nothing: `+= blockIdx.x`, `/=` at 0, `*=` from 0."""
     word = re.escape(name)
@@ -205,6 +261,7 @@ def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     sign, amount = changes[0][0], changes[0][1].strip().rstrip(")")
     value = first_value("\n".join(text.split("\n")[: loop.first]), amount)
     number = amount if _NUMBER_OF_THREAD.fullmatch(amount) else value
+    terms = [one.strip() for one in without_number_casts(number).split("+")]
     quotient = re.fullmatch(r"\(?\s*([A-Za-z_]\w*)\s*\)?\s*/\s*(?:[\w.]+|\([^()]*\))", number)
     floating = rf"\b(?:float|double)\s+(?:\w+\s*=[^;]{{0,300}},\s*)?{re.escape(amount)}\b"
     whole = not re.search(floating, text) and not re.search(r"\d\.|\.\d", number)
@@ -217,6 +274,12 @@ def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
         who = "the first block" if number.startswith("block") else "the first thread"
         of = "" if number == amount else f", {number},"
         return f"the loop `{shown}` adds `{amount}`{of} to `{name}`, which is 0 in {who}"
+    of_thread = all(_NUMBER_OF_THREAD.search(one) and "/" not in one for one in terms)
+    if sign in "+-" and len(terms) > 1 and of_thread and not re.search(r"[-?:|]", number):
+        return (
+            f"the loop `{shown}` adds `{amount}` to `{name}`, the thread's own number, which is 0 "
+            "in the first thread: add the number of all threads"
+        )
     at_zero = re.search(rf"(?<![\w.]){word}\s*>=\s*0\b|\b0\s*<=\s*{word}\b", loop.condition)
     if sign in ("/", ">>") and at_zero:
         return f"the loop `{shown}` goes on at `{name}` = 0, which `{sign}=` leaves at 0"
@@ -234,7 +297,7 @@ def _only_inside(loop: Loop, name: str, shown: str) -> str | None:
     if found is None or re.search(r"\b(?:else|switch|continue)\b|\?", loop.body):
         return None
     head = closing(loop.body, found.end() - 1)
-    end = _end_of_statement(loop.body, head + 1)
+    end = end_of_statement(loop.body, head + 1)
     outside = loop.body[: found.start()] + ";" + loop.body[end:]
     if _changes(outside, name) or _changes(loop.body[found.start() : head + 1], name):
         return None
@@ -253,7 +316,7 @@ def loops(text: str) -> Iterator[Loop]:
         rest = bare[close + 1 :].lstrip()
         if found[1] == "while" and rest.startswith(";") and _after_do(bare, found.start()):
             continue
-        end = _end_of_statement(bare, close + 1)
+        end = end_of_statement(bare, close + 1)
         start, condition, step = "", head, ""
         if found[1] == "for":
             parts = split(head, ";")
@@ -279,25 +342,6 @@ def _after_do(text: str, at: int) -> bool:
     return text[:at].rstrip().endswith("}") and re.search(r"\bdo\b", text[:at]) is not None
 
 
-def _end_of_statement(text: str, at: int) -> int:
-    """Return the place behind the statement that begins at a place."""
-    for _ in range(MOST_CALLS):  # loops and conditions in front of it
-        while at < len(text) and text[at].isspace():
-            at += 1
-        if at >= len(text):
-            return at
-        if text[at] == "{":
-            return closing(text, at) + 1
-        if (head := re.compile(r"(?:for|while|if)\s*\(").match(text, at)) is not None:
-            at = closing(text, head.end() - 1) + 1
-        elif (line := re.compile(r"#[^\n]*\n").match(text, at)) is not None:
-            at = line.end()
-        else:
-            break
-    end = text.find(";", at)
-    return len(text) if end < 0 else end + 1
-
-
 def _python(text: str) -> Iterator[Loop]:
     """Yield the `while` loops of Python source, in the words of C++."""
     tree = parsed(text)
@@ -312,4 +356,19 @@ def _python(text: str) -> Iterator[Loop]:
                 condition=ast.unparse(node.test),
                 step="",
                 body="\n".join(map(ast.unparse, node.body)),
+                assigned=_assigned(node, tree),
             )
+
+
+def _assigned(loop: ast.While, tree: ast.Module) -> frozenset[str]:
+    """Return the names that the rounds of a loop, or functions that they call, may change."""
+    found = set()
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.add(node.value.id)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            found.update(node.names)
+    return frozenset(found)

@@ -69,9 +69,54 @@ def triton_grid_hint(
     if words or sizes_only:
         return words
     return (
-        next((words for one in axes if (words := _row_each(one, values, sizes))), "")
+        _short_mask(body)
+        or _short_range(body)
+        or next((words for one in axes if (words := _row_each(one, values, sizes))), "")
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
+        or _divided_within(call, values)
+        or _tiles_rounded_down(body)
+    )
+
+
+def any_grid_hint(text: str, signature: Signature) -> str:
+    """Return why the grid of any of the kernels is too small, "" if that is not clear."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    names = [one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
+    return next((words for one in names if (words := triton_grid_hint(text, signature, one))), "")
+
+
+def let_through_hint(text: str, kernel: str, line: int | None) -> str:
+    """Return what a launch passes for the limit that a line's mask tests, "" if unclear."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
+    body = next((one for one in functions if one.name == kernel), None)
+    launched = [
+        call
+        for function in functions
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and ast.unparse(call.func.value) == kernel
+    ]
+    if body is None or len(launched) != 1:
+        return ""
+    passed = {one.arg: at for one, at in zip(body.args.args, launched[0].args, strict=False)}
+    tests = [
+        node
+        for node in ast.walk(body)
+        if isinstance(node, ast.Compare)
+        and node.lineno == line
+        and isinstance(node.ops[0], ast.Lt)
+        and isinstance(node.comparators[0], ast.Name)
+    ]
+    limit = tests[0].comparators[0] if len(tests) == 1 else None
+    given = passed.get(limit.id) if isinstance(limit, ast.Name) else None
+    if given is None or not isinstance(limit, ast.Name):
+        return ""
+    return (
+        f"the mask `{_shown(tests[0])}` in line {line} lets them through, and line "
+        f"{given.lineno} passes `{_shown(given)}` for `{limit.id}`: is that how many were written?"
     )
 
 
@@ -285,13 +330,105 @@ def _rounded_down(programs: ast.expr) -> str:
     if (
         not divides
         or not isinstance(quotient, ast.BinOp)
-        or not isinstance(quotient.left, ast.Name)
+        or not (isinstance(quotient.left, ast.Name) or _is_product(quotient.left))
     ):
         return ""
     return (
         f"`{_shown(programs)}` in line {programs.lineno} rounds down, so that the last, incomplete "
-        f"program is missing: triton.cdiv({quotient.left.id}, {_shown(quotient.right)})"
+        f"program is missing: triton.cdiv({_shown(quotient.left)}, "
+        f"{_shown(quotient.right)})"
     )
+
+
+def _is_product(expression: ast.expr) -> bool:
+    return (
+        isinstance(expression, ast.BinOp)
+        and isinstance(expression.op, ast.Mult)
+        and isinstance(expression.left, ast.Name)
+        and isinstance(expression.right, ast.Name)
+    )
+
+
+def _short_mask(kernel: ast.FunctionDef) -> str:
+    """Recognise a mask of a store that ends before the length: `offsets < n - 1`."""
+    inside = values_of(kernel)
+    for call in ast.walk(kernel):
+        if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("tl.store"):
+            continue
+        given = [one.value for one in call.keywords if one.arg == "mask"] + call.args[2:3]
+        for test in ast.walk(_single(given[0], inside)) if given else ():
+            if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt):
+                continue
+            limit = test.comparators[0]
+            if (
+                isinstance(limit, ast.BinOp)
+                and isinstance(limit.op, ast.Sub)
+                and isinstance(limit.left, ast.Name)
+                and isinstance(limit.right, ast.Constant)
+            ):
+                return (
+                    f"the mask `{_shown(test)}` in line {test.lineno} leaves out what is before "
+                    f"`{limit.left.id}`: `{ast.unparse(test.left)} < {limit.left.id}`"
+                )
+    return ""
+
+
+def _short_range(kernel: ast.FunctionDef) -> str:
+    """Recognise a loop over blocks, with a store, that ends before an incomplete last one."""
+    for loop in ast.walk(kernel):
+        if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+            continue
+        given = loop.iter.args
+        if ast.unparse(loop.iter.func) not in ("range", "tl.range") or len(given) != 3:
+            continue
+        begin, end, step = map(ast.unparse, given)
+        whole = re.fullmatch(rf"(\w+) - {re.escape(step)}(?: \+ 1)?|(\w+) // .* \* .*", end)
+        if whole is not None and "tl.store(" in "\n".join(map(ast.unparse, loop.body)):
+            name = whole[1] or whole[2]
+            return (
+                f"the loop in line {loop.lineno} ends before the last, incomplete block, at "
+                f"`{_shown(given[1])}`: range({begin}, {name}, {step}), with a mask"
+            )
+    return ""
+
+
+def _tiles_rounded_down(kernel: ast.FunctionDef) -> str:
+    """Recognise a number of tiles that the kernel itself rounds down."""
+    sizes = {one.arg for one in kernel.args.args if one.annotation is None}
+    found = [
+        node
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.FloorDiv)
+        and isinstance(node.left, ast.Name)
+        and node.left.id in sizes
+        and isinstance(node.right, ast.Name)
+        and node.right.id in {one.arg for one in kernel.args.args} - sizes
+    ]
+    if len({ast.unparse(one) for one in found}) != 1:
+        return ""
+    shown, size, width = map(ast.unparse, (found[0], found[0].left, found[0].right))
+    return (
+        f"`{shown}` in line {found[0].lineno} rounds down, so that the last, incomplete tile is "
+        f"missing: tl.cdiv({size}, {width})"
+    )
+
+
+def _divided_within(call: ast.Call, values: Mapping[str, Sequence[ast.expr]]) -> str:
+    """Recognise a number of programs with a quotient in it that is rounded down."""
+    assert isinstance(call.func, ast.Subscript)
+    grid = _single(call.func.slice, values)
+    parts = [_single(one, values) for one in ast.walk(grid) if isinstance(one, ast.expr)]
+    found = [
+        node
+        for part in {ast.unparse(one): one for one in parts}.values()
+        for node in ast.walk(part)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.FloorDiv)
+        and (isinstance(node.left, ast.Name) or _is_product(node.left))
+        and isinstance(node.right, (ast.Name, ast.Constant))
+    ]
+    return _rounded_down(found[0]) if len({ast.unparse(one) for one in found}) == 1 else ""
 
 
 def _other_width(axis: _Axis, values: Mapping[str, Sequence[ast.expr]]) -> str:

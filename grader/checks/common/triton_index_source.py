@@ -296,20 +296,42 @@ def _inclusive(mask: ast.expr, values: Mapping[str, list[ast.expr]]) -> str:
     return ""
 
 
+def turned_hint(function: ast.FunctionDef, line: int) -> str:
+    """Return which index runs along other axes of an access in a line than of its mask, or ""."""
+    values = values_of(function)
+    for call in _accesses(function, line):
+        mask = _mask(call)
+        if isinstance(mask, ast.Name):
+            before = [one for one in values.get(mask.id, ()) if one.lineno <= line]
+            mask = before[-1] if before else None
+        turned = _turned(call.args[0], mask, values, line) if mask is not None else ""
+        if turned:
+            return f"{turned}: both must have the same axis"
+    return ""
+
+
+def _turned(
+    address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
+) -> str:
+    """Name an index whose axis in the mask is not that of the addresses, "" if there is none."""
+    here, there = _sides(address, values), _sides(mask, values)
+    turned = [name for name in here if there.get(name, here[name]) != here[name]]
+    if not turned:
+        return ""
+    name = turned[0]
+    axes = ("rows, [:, None],", "columns, [None, :],")
+    return (
+        f"`{name}` runs along the {axes[here[name]]} of the addresses in line {line}, but "
+        f"along the {axes[there[name]]} of the mask `{_shown(ast.unparse(mask))}`"
+    )
+
+
 def _of_mask(
     address: ast.expr, mask: ast.expr, values: Mapping[str, list[ast.expr]], line: int
 ) -> str:
     """Recognise a mask whose axes are those of another block, or that leaves an index out."""
-    here, there = _sides(address, values), _sides(mask, values)
-    turned = [name for name in here if there.get(name, here[name]) != here[name]]
-    if turned:
-        name = turned[0]
-        axes = ("rows, [:, None],", "columns, [None, :],")
-        return (
-            f"`{name}` runs along the {axes[here[name]]} of the addresses in line {line}, but "
-            f"along the {axes[there[name]]} of the mask `{_shown(ast.unparse(mask))}`: the mask of "
-            "this block is another one"
-        )
+    if turned := _turned(address, mask, values, line):
+        return f"{turned}: the mask of this block is another one"
     if inclusive := _inclusive(mask, values):
         return (
             f"`{inclusive}` in the mask lets the length itself through, which is one past the last "

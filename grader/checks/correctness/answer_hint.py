@@ -11,9 +11,11 @@ from grader.checks.common import cpp_code
 from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.formula_source import cast_hint, exponent_hint, left_out_part_hint
 from grader.checks.common.grid_source import (
     block_hint,
     grid_hint,
+    partial_sums_hint,
     shuffle_hint,
     size_of_other_grids_hint,
     tree_hint,
@@ -104,6 +106,9 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     freed = freed_hint(built.text) if built.language.base is Language.CUDA else ""
     if words := freed or wrong_size_hint(built.text, built.language.base, signature):
         return words
+    of_each = built.language.base is Language.CUDA and seen.kernel and " of each " in pattern
+    if of_each and (words := block_hint(built.text, seen.kernel or "")):
+        return words
     if _OF_ANOTHER_ARRAY.search(pattern):
         words, named = _launched_wrong(built, signature), re.findall(r"`\w+`", pattern)
         if any(one in words for one in named):
@@ -115,6 +120,13 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         words := _of_host_code(seen, built.text, signature)
     ):
         return words
+    of_values = not known or pattern.startswith(("wrong exactly", "every element is"))
+    if of_values and built.language.base is Language.CUDA and (words := cast_hint(built.text)):
+        return words
+    if not known and "written" not in pattern:
+        words = _of_formula(built) or _unused_array(built, signature)
+        if words:
+            return words
     if zero := _LEFT_OUT.match(pattern):
         words = _use_of(zero[1], built)
         if words:
@@ -137,9 +149,17 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         words = triton_grid_hint(built.text, signature, seen.kernel)
         if words:
             return words
+    own = (*own, "pattern_triton") if triton else own
     return matching_hint(pattern, *own, "pattern", "symptom") or (
         _NONDETERMINISTIC_HINT if seen.nondeterministic else ""
     )
+
+
+def _of_formula(built: Built) -> str:
+    """Return what the source shows about a formula, "" if nothing."""
+    language = built.language.base
+    words = exponent_hint(built.text, language)
+    return words or (left_out_part_hint(built.text) if language is Language.CUDA else "")
 
 
 def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: Signature) -> str:
@@ -193,6 +213,28 @@ def _use_of(name: str, built: Built) -> str:
     )
 
 
+def _unused_array(built: Built, signature: Signature) -> str:
+    """Return which input's name no kernel uses that gets it, "" if all are used."""
+    inputs = {one.name for one in signature.arrays if one.role.read}
+    if built.language.base is Language.TRITON:
+        found = [
+            (one.name, [given.arg for given in one.args.args], text)
+            for one, text in jitted_bodies(built.text)
+        ]
+    else:
+        kernels = cpp_code.kernels(built.text).values()
+        found = [(one.name, list(one.parameters), one.body) for one in kernels]
+    for name in sorted(inputs):
+        given = [(kernel, body) for kernel, parameters, body in found if name in parameters]
+        used = any(re.search(rf"(?<![\w.]){re.escape(name)}\b", body) for _, body in given)
+        if given and not used:
+            return (
+                f"no line of `{given[0][0]}` uses the input `{name}`, which it gets: the result "
+                "must come from its elements"
+            )
+    return ""
+
+
 def _unused_parameter(built: Built) -> str:
     """Return which number a kernel gets and does not use, "" if there is none or several."""
     unused = [
@@ -235,7 +277,7 @@ def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     of_sum = not pattern or re.search(
         "elements of the row|in the result|off by a factor of its own", pattern
     )
-    if of_sum and (words := tree_hint(text) or shuffle_hint(text)):
+    if of_sum and (words := tree_hint(text) or shuffle_hint(text) or partial_sums_hint(text)):
         return words
     if pattern.startswith("output element i is"):
         return pitch_hint(text, output, signature)

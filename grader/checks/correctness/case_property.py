@@ -7,6 +7,7 @@ line of the kernel it comes from is left to the reader.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,9 +16,11 @@ from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
 
 _TILES = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
+_PAIRED = re.compile(r"where \w+ [=<≤] [a-z]")
 _TYPES = frozenset(kind.word for kind in ElementType)
 _LEAST_CASES = 4  # wrong ones: fewer have a number in common by chance
 _LEAST = 2  # cases on either side: a single one has any property
+_LEAST_PAIRED = 3  # of two sizes compared, which two cases have by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ def separating_property(cases: Sequence[CaseResult]) -> str:
         return ""
     if min(sum(right), len(right) - sum(right)) >= _LEAST:
         for found in _properties([case.sizes for case in judged]):
-            if found.holds == right:
+            few = min(sum(right), len(right) - sum(right)) < _LEAST_PAIRED
+            if found.holds == right and not (few and _PAIRED.search(found.sentence)):
                 return found.sentence
     return _drawn_values(judged, right)
 

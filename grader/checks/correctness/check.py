@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -149,6 +150,11 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         if not _OFTEN_BY_CHANCE.search(case.pattern or "")
         or 2 * alone[alike(case.pattern)] >= sum(map(_unexplained, holds))
     ]
+    # Much gives NaN: what explains nothing else must explain all that is wrong.
+    explained = all(names_cause(case.pattern) for case in wrong)
+    if not explained:
+        cases = [case for case in cases if not _known_by_nan(case)] or cases
+        named = [case for case in named if case in cases]
     gravest = _refining(named) or named or [case for case in cases if case.verdict is verdict]
     # One number in one case alone says little: larger cases say more.
     varied = [case for case in gravest if not _ONE_NUMBER.match(case.pattern or "")]
@@ -174,6 +180,12 @@ def _refining(named: Sequence[CaseResult]) -> list[CaseResult]:
     numbers = [_OTHER_NUMBER.search(case.pattern or "") for case in named]
     names = "|".join(re.escape(number["name"]) for number in numbers if number)
     return [case for case in named if names and re.match(rf"(?:{names})\b", case.pattern or "")]
+
+
+def _known_by_nan(case: CaseResult) -> bool:
+    """True if a known mistake agrees with a case whose wrong elements are not finite."""
+    finite = any(math.isfinite(one.actual) for one in case.mismatches)
+    return "known mistake" in (case.pattern or "") and bool(case.mismatches) and not finite
 
 
 def _unexplained(case: CaseResult) -> bool:

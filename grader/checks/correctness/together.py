@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,12 +12,14 @@ from grader.assignment.cases import Case
 from grader.checks.common.case_run import RunSetup
 from grader.checks.correctness.answer_hint import Seen, answer_hint
 from grader.judge.oracle import CaseData, Oracle
-from grader.judge.subset_hypothesis import SmallCase, explain_together
+from grader.judge.subset_hypothesis import SmallCase, explain_together, padding_value
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility
 
 _MOST_ELEMENTS = 4  # of an output: more show their pattern in one case, and not all are kept
+_MOST_COUNTS = 4096  # whole numbers of an output, of which few are wrong
+_PLACE = r"only (?:the (?:first|last) )?elements? ?(?:\d+(?: (?:and|to) \d+)?)?"
 _MOST_CASES = 12  # of them: bounds the time
 _LEAST_CASES = 3  # wrong ones, for a pattern of their values alone
 _WHOLE = "every wrong element is a whole number"
@@ -47,6 +50,7 @@ def with_common_pattern(
     ]
     pattern = (
         explain_together(oracle, signature, given[:_MOST_CASES])
+        or padding_value(signature, given)
         or _one_number(given)
         or _whole_numbers(given)
     )
@@ -62,7 +66,12 @@ def with_common_pattern(
     )
     hint = answer_hint(seen_as, setup.built, signature)
     return [
-        replace(one, pattern=pattern, message=f"{one.message}: {pattern}", hint=hint)
+        replace(
+            one,
+            pattern=pattern,
+            message=f"{one.message.removesuffix(f': {one.pattern}')}: {pattern}",
+            hint=hint,
+        )
         if at in open_
         else one
         for at, one in enumerate(results)
@@ -74,9 +83,14 @@ def _is_visible(result: CaseResult) -> bool:
 
 
 def _is_open(result: CaseResult) -> bool:
-    """True if the case is wrong and its elements are known, but no pattern of theirs."""
+    """True if the case is wrong and its elements are known, but no pattern of theirs.
+
+    Of more elements the wrong ones may be few; where they are is no pattern of a count.
+    """
     few = 0 < result.elements <= _MOST_ELEMENTS and result.mismatched > 0
-    return _is_visible(result) and few and result.pattern is None
+    known = 0 < result.mismatched == len(result.mismatches) and result.mismatched <= _MOST_ELEMENTS
+    placed = result.pattern is None or re.fullmatch(_PLACE, result.pattern) is not None
+    return _is_visible(result) and ((few and result.pattern is None) or (known and placed))
 
 
 def _small(result: CaseResult, case: Case, data: CaseData, setup: RunSetup) -> SmallCase | None:
@@ -85,7 +99,11 @@ def _small(result: CaseResult, case: Case, data: CaseData, setup: RunSetup) -> S
         return None
     name = signature.outputs[0].name
     expected = data.expected[name]
-    if expected.numel() > _MOST_ELEMENTS or expected.is_complex():
+    if expected.is_complex() or expected.numel() > (
+        _MOST_ELEMENTS if expected.dtype.is_floating_point else _MOST_COUNTS
+    ):
+        return None
+    if result.mismatched != len(result.mismatches):
         return None
     actual = expected.clone()
     for one in result.mismatches:

@@ -18,6 +18,7 @@ _BARRIER = re.compile(r"\w*syncthreads\w*")
 _BRANCH = re.compile(r"\b(?:if|else)\b")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _CONTROL = re.compile(r"\b(?:if|else|for|while|do|switch)\b")
+_OF_THREAD = re.compile(r"\bthreadIdx\b|\b(?:lane|tid)\w*")
 _LONGEST_HEAD, _DEEPEST = 1000, 50  # of hostile text
 _LEAVES = re.compile(r"\b(?:return|goto|asm|__trap)\b")
 
@@ -54,6 +55,20 @@ def passes_by(text: str, line: int) -> bool:
     in_a_loop = any(_LOOP.search(head) for head in heads)
     behind = text[end + 1 : blocks[function][1] + len(body)]
     return in_a_loop or bool(behind.strip("} \t\r\n;"))
+
+
+def branches_by_thread(text: str, line: int) -> bool:
+    """True if the barrier in `line` stands in a branch that a thread's number decides about."""
+    text = without_comments(text)
+    begin = sum(len(one) + 1 for one in text.split("\n")[: line - 1])
+    found = _BARRIER.search(text, begin, _end_of_line(text, begin))
+    if found is None:
+        return False
+    heads = [head for head, _ in _blocks_around(text, found.start())]
+    return any(
+        _BRANCH.search(head) and _OF_THREAD.search(head)
+        for head in (*heads, _head(text, found.start()))
+    )
 
 
 def _end_of_line(text: str, begin: int) -> int:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from grader.emulation.cuda_cpp.parted_warps import passes_by
+from grader.emulation.cuda_cpp.parted_warps import branches_by_thread, passes_by
 
 HEAD = "__global__ void k(float* x, int n)\n{\n    int i = threadIdx.x;\n"
 LINE = HEAD.count("\n") + 1
@@ -39,3 +39,17 @@ def test_hostile_text_takes_little_time(unit: str) -> None:
     began_s = time.process_time()
     passes_by(text, 2)
     assert time.process_time() - began_s < 5
+
+
+@pytest.mark.parametrize(
+    ("branch", "by_thread"),
+    [
+        ("if (threadIdx.x < 32)", True),
+        ("if (lane == 0)", True),
+        ("if (n > 5)", False),
+        ("for (; n > 5; --n)", False),
+    ],
+)
+def test_a_barrier_in_a_branch_of_some_threads(branch: str, by_thread: bool) -> None:
+    for text in (f"{branch} {{\n__syncthreads();\n}}", f"{branch}\n__syncthreads();"):
+        assert branches_by_thread(f"float f() {{\n{text}\nreturn 0;\n}}\n", 3) == by_thread
