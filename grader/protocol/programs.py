@@ -13,6 +13,7 @@ ESCAPE_ATTEMPTS = _WORKER / "escape_attempts.py"
 INSPECT_INLINE = _WORKER / "inspect_inline.py"
 INSPECT_PYTHON = _WORKER / "inspect_python.py"
 PYTHON_SERVER = _WORKER / "python_server.py"
+TORCH_CODE = _WORKER / "torch_code.py"
 TRITON_COMPILE = _WORKER / "triton_compile.py"
 
 
