@@ -19,8 +19,11 @@ _SEPARATOR = "\n\n# ---- the next graph: torch.compile had to interrupt the func
 def main(file: str, entry: str, device: str, call: str, code: str) -> None:
     """Call the function once under torch.compile, and store the code of its graphs."""
     import torch
+    from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
+    if hasattr(config, "cpp_cache_precompile_headers"):
+        config.cpp_cache_precompile_headers = False  # it takes longer than the few kernels here
     saved = torch.load(call, weights_only=True)
     values = [one.to(device) if isinstance(one, torch.Tensor) else one for one in saved]
     function = _function(file, entry)

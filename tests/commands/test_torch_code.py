@@ -11,6 +11,9 @@ from paths import REPOSITORY
 from grader.cli.main import cli
 from grader.errors import ExitCode
 
+# g++ takes 10 s of processor time for torch's headers, and the machine may be busy.
+pytestmark = pytest.mark.timeout(300)
+
 INTERRUPTED = """\
 import torch
 
