@@ -2,13 +2,14 @@
 
     python torch_code.py FILE ENTRY DEVICE CALL CODE
 
-Runs in the sandbox, because the submission's function runs here. CALL holds its arguments, as
-torch.save wrote them: tensors on the CPU and numbers, in order. Without a GPU the code is C++ in a
-Python file, with one it is Triton's. If there is none, CODE is not written, and the last line of
-the output says why.
+Runs in the sandbox, because the submission's function runs here. CALL is what
+`commands.profile.one_call` has stored: its arguments, tensors on the CPU and numbers. Without a GPU
+the code is C++ in a Python file, with one it is Triton's. If there is none, CODE is not written,
+and the last line of the output says why.
 """
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,16 @@ _SEPARATOR = "\n\n# ---- the next graph: torch.compile had to interrupt the func
 
 def main(file: str, entry: str, device: str, call: str, code: str) -> None:
     """Call the function once under torch.compile, and store the code of its graphs."""
+    # For one kernel: no pool of processes, and a cache that goes with the folder.
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path("inductor").resolve())
     import torch
     from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
     if hasattr(config, "cpp_cache_precompile_headers"):
         config.cpp_cache_precompile_headers = False  # it takes longer than the few kernels here
-    saved = torch.load(call, weights_only=True)
+    saved = torch.load(call, weights_only=True)["values"]
     values = [one.to(device) if isinstance(one, torch.Tensor) else one for one in saved]
     function = _function(file, entry)
     function(*values)  # switches of torch that it sets may not change while it is traced

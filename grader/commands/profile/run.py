@@ -30,7 +30,7 @@ from grader.commands.profile.machine_code import Code, machine_code
 from grader.commands.profile.resources import architecture_of, as_built, resources, triton_resources
 from grader.commands.profile.roofline import bars, drawing
 from grader.commands.profile.torch_code import torch_code
-from grader.commands.profile.trace import TIMES, trace
+from grader.commands.profile.trace import TIMES, TIMES_ON_GPU, trace
 from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
@@ -317,7 +317,8 @@ class _Profile:
         path = self.trace_file
         path = path.with_stem(f"{path.stem}-{self.file.file.language.value}")
         write_text(path, text)
-        self._write(f"trace: {path} is for ui.perfetto.dev or chrome://tracing; {TIMES}")
+        times = TIMES if self.file.gpu is None else TIMES_ON_GPU
+        self._write(f"trace: {path} is for ui.perfetto.dev or chrome://tracing; {times}")
 
     def torch_code(self) -> None:
         """Store the code that torch.compile generates, if asked to."""
