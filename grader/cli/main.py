@@ -225,7 +225,7 @@ def verify(**arguments: Any) -> None:
     "trace_file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Store the calls, launches and copies of one case here, for ui.perfetto.dev "
-    "(CUDA C++ without a GPU).",
+    "(without a GPU of CUDA C++ alone).",
 )
 @click.option(
     "--ncu-rep",
