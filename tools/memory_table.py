@@ -72,7 +72,9 @@ def fault_of(sample: Sample) -> Planted | None:
 def found_in(sample: Sample, device: Device, state: WorkerState) -> dict[str, Any]:
     """Grade one sample and return the memory check's result."""
     assignment = _assignment(sample.assignment)
+    own = {kernel.name for kernel in assignment.kernels if sample.file in kernel.paths}
     options = Options(
+        kernels=frozenset(own),  # a bonus alone decides the verdict
         gpu=nvml.visible(nvml.gpus())[0] if device is Device.CUDA else None,
         languages=frozenset({Language(sample.language)}),
         checks=frozenset({CheckName.MEMORY}),

@@ -1,18 +1,18 @@
-"""out = softmax(scale * q k^T) v, for each head."""
+"""out = softmax(scale * q k^T) v, for each head, and its gradients."""
 
 import torch
 
 
-def inputs(case, dtype, generator):
+def inputs(case, dtype, generator, largest=200):
     """q, k, v ~ N(0, 1) of (heads, n, d).
 
-    large   the first row of scores is about 200, the last one about -200, those between them
-            about something between: q and k have a common direction
+    large   the first row of scores is about `largest`, the last one about -largest, those between
+            them about something between: q and k have a common direction
     """
     heads, n, d = (case.sizes[name] for name in ("heads", "n", "d"))
     q, k, v = (torch.randn(heads, n, d, generator=generator) for _ in range(3))
     if case.values == "large":
-        height = (200 / (case.sizes["scale"] * d)) ** 0.5
+        height = (largest / (case.sizes["scale"] * d)) ** 0.5
         k += height
         q += height * torch.linspace(1, -1, n)[:, None]
     return {"q": q.to(dtype), "k": k.to(dtype), "v": v.to(dtype)}
@@ -141,3 +141,41 @@ def online(scores, v, tile):
         "score comes": same_sums / same_total,
         "the sums of this step are corrected, too, not only those before it": late / total,
     }
+
+
+def inputs_attention_backward(case, dtype, generator):
+    """q, k, v as in the forward pass, which made out and lse; dout ~ N(0, 1).
+
+    large   as there, but the largest score is about 100: gradients grow with q and k, and so do
+            the errors of right kernels
+    """
+    made = inputs(case, dtype, generator, largest=100)
+    scale = torch.tensor(case.sizes["scale"], dtype=torch.float32).double()
+    dout = torch.randn(made["q"].shape, generator=generator).to(dtype)
+    q, k, v = (made[name].double() for name in ("q", "k", "v"))
+    scores = scale * q @ k.mT
+    out = (torch.softmax(scores, dim=2) @ v).to(dtype)
+    return made | {"out": out, "lse": scores.logsumexp(dim=2).float(), "dout": dout}
+
+
+def expected_attention_backward(inputs):
+    """The gradients in float64, of the arrays as they are: `out` and `lse` are rounded."""
+    scale = torch.tensor(inputs["scale"], dtype=torch.float32).double()
+    q, k, v, out, dout = (inputs[name].double() for name in ("q", "k", "v", "out", "dout"))
+    weights = (scale * q @ k.mT - inputs["lse"].double()[..., None]).exp()
+    changes = weights * (dout @ v.mT - (dout * out).sum(dim=2, keepdim=True))
+    return {
+        "dq": scale * changes @ k,
+        "dk": scale * changes.mT @ q,
+        "dv": weights.mT @ dout,
+    }
+
+
+def baseline_attention_backward(inputs, outputs):
+    """What a torch user would write: torch repeats the forward pass."""
+    q, k, v = (inputs[name][None].detach().requires_grad_() for name in ("q", "k", "v"))
+    with torch.enable_grad():
+        attended = torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=inputs["scale"])
+        made = torch.autograd.grad(attended, (q, k, v), inputs["dout"][None])
+    for name, gradient in zip(("dq", "dk", "dv"), made, strict=True):
+        outputs[name].copy_(gradient[0])

@@ -20,7 +20,7 @@ class Built:
 
     If `launched`, the entry is a kernel and the worker launches it. `text` is the submitted source,
     line for line in the base of its language, "" where nobody reads it; `headers` are the files
-    that it includes, by name, as compiled.
+    that it includes, by name, as compiled; `given` names those of them that are the course's.
     `flags` are notes for staff about it; with `torch_allowed` host code may compute outputs.
     `launch_limits` are settings of the emulation's runtime that say what the
     course's GPU can launch, `assembled` is what ptxas says of the file's kernels, None without
@@ -36,6 +36,7 @@ class Built:
     evidence: BuildEvidence
     text: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    given: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     torch_allowed: bool = False
     launch_limits: str = ""

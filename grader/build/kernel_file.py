@@ -337,6 +337,7 @@ def _compile(
         evidence=compiled.evidence,
         text=source.text,
         headers=source.header_texts,
+        given=assignment.given,
     )
 
 

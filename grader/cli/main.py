@@ -225,13 +225,20 @@ def verify(**arguments: Any) -> None:
     "trace_file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Store the calls, launches and copies of one case here, for ui.perfetto.dev "
-    "(CUDA C++ without a GPU).",
+    "(without a GPU of CUDA C++ alone).",
 )
 @click.option(
     "--ncu-rep",
     "ncu_report",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Store Nsight Compute's report in this file (needs a GPU and ncu).",
+)
+@click.option(
+    "--torch-code",
+    "torch_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Store what torch.compile generates for a rung in torch here, as .py: C++ on the CPU, "
+    "Triton on a GPU.",
 )
 @click.option("--ptx", is_flag=True, help="Only print the kernel's PTX, below its source lines.")
 @click.option("--sass", is_flag=True, help="Only print its machine code, below its source lines.")
@@ -244,6 +251,7 @@ def profile(
     svg: Path | None,
     trace_file: Path | None,
     ncu_report: Path | None,
+    torch_file: Path | None,
     ptx: bool,
     sass: bool,
 ) -> None:
@@ -254,6 +262,7 @@ def profile(
     grade profile transpose v3_shared_tile --svg roof.svg
     grade profile silu --language cuda --sass > silu.sass
     grade profile silu --language cuda --trace silu.json
+    grade profile transpose v0_torch --torch-code v0.py
     """
     from grader.commands.profile.machine_code import Code
     from grader.commands.profile.run import run_profile
@@ -270,6 +279,7 @@ def profile(
         svg=svg,
         ncu_report=ncu_report,
         trace_file=trace_file,
+        torch_file=torch_file,
         code=(Code.PTX,) * ptx + (Code.SASS,) * sass,
     )
     sys.exit(exit_code)

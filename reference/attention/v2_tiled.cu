@@ -1,133 +1,194 @@
-// Attention V2, tiles on tensor cores: no score ever leaves the chip.
+// Attention V2, tiles on tensor cores: no score ever leaves the registers.
 //
-// Idea      a block has 64 queries and walks over the keys, 32 at a time. The softmax is online:
-//           what has been summed is corrected when a larger score comes.
-// Limit     tensor cores wait for the exponentials, and for shared memory, where the scores are.
-// Expect    k and v move once for each 64 queries; the time of V1's memory traffic is gone.
+// Idea      a block has 128 queries and walks over the keys, 64 at a time. The softmax is online:
+//           what has been summed is corrected when a larger score comes. Scores stay where the
+//           first product leaves them, which is where the second one wants its left operand.
+// Limit     tensor cores wait for the exponentials.
+// Expect    k and v move once for each 128 queries; the time of V1's memory traffic is gone.
 // Grade it  grade local attention --kernel v2_tiled --language cuda
 #include <cfloat>
 
-#include <mma.h>
+#include <cuda_pipeline.h>
 
 #include "attention.h"
+#include "tensor_cores.h"
 
-using namespace nvcuda;
+constexpr int DIM = 64;   // columns of a row in shared memory: d of them, then zeros
+constexpr int WARPS = 8;  // per block
+constexpr int BM = WARPS * MMA;    // queries per block, 16 a warp
+constexpr int BN = 64;             // keys per step
+constexpr int BLOCK = WARPS * 32;  // threads
+constexpr int BLOCKS = 2;  // per multiprocessor: one works where the other waits for its barrier
+constexpr int VEC = 8;     // halves of a 16-byte access
+constexpr float LOG2_E = 1.44269504f;
 
-constexpr int DIM = 64;  // columns of a row in shared memory: d of them, then zeros
-constexpr int BM = 64;   // queries per block
-constexpr int BN = 32;   // keys per step
-constexpr int MMA = 16;  // a tensor core multiplies 16 x 16 by 16 x 16
-constexpr int BLOCK = BM / MMA * 32;  // threads: a warp for 16 queries, two lanes for each
-constexpr int VEC = 8;                // halves of a 16-byte access
-// Rows in shared memory begin in different banks: some elements more than needed.
-constexpr int HALVES = DIM + 8, WEIGHTS = BN + 8, FLOATS = DIM + 4;
-static_assert(BN <= DIM, "scores and sums take turns in `products`");
+// Where the 8 halves from column `col` on are. A row has 128 bytes, all banks of shared memory, and
+// a warp wants one piece of 8 rows at once: so each row has its pieces in another order.
+__device__ __half* piece(__half (*tile)[DIM], int row, int col)
+{
+    return &tile[row][(col / VEC ^ row % 8) * VEC];
+}
 
-using Left = wmma::fragment<wmma::matrix_a, MMA, MMA, MMA, __half, wmma::row_major>;
-using Right = wmma::fragment<wmma::matrix_b, MMA, MMA, MMA, __half, wmma::row_major>;
-using RightTurned = wmma::fragment<wmma::matrix_b, MMA, MMA, MMA, __half, wmma::col_major>;
-using Sum = wmma::fragment<wmma::accumulator, MMA, MMA, MMA, float>;
-
-// Copy rows from `first` on into shared memory; zeros where there is no row or column.
-__device__ void load_rows(__half (*tile)[HALVES], int rows, const __half* from, int first, int n,
+// Begin to copy rows from `first` on into shared memory; zeros where there is no row or column.
+__device__ void load_rows(__half (*tile)[DIM], int rows, const __half* from, int first, int n,
                           int d)
 {
     // TODO(student): about 6 lines
+#pragma unroll 1  // registers for one address: more are not left
     for (int i = threadIdx.x; i < rows * (DIM / VEC); i += BLOCK) {
         const int row = i / (DIM / VEC), col = i % (DIM / VEC) * VEC;
-        const __half* source = from + static_cast<long long>(first + row) * d + col;
-        float4 eight = {};
-        if (first + row < n && col < d) eight = *reinterpret_cast<const float4*>(source);
-        *reinterpret_cast<float4*>(&tile[row][col]) = eight;
+        const bool there = first + row < n && col < d;
+        const __half* source = there ? from + static_cast<long long>(first + row) * d + col : from;
+        __pipeline_memcpy_async(piece(tile, row, col), source, 16, there ? 0 : 16);
     }
     // end
 }
 
-__global__ void attention_kernel(const __half* q,  // (heads, n, d)
-                                 const __half* k,  // (heads, n, d)
-                                 const __half* v,  // (heads, n, d)
-                                 __half* out,      // (heads, n, d)
-                                 int n, int d, float scale)
+// The warp's 16 rows of a tile as left operands.
+__device__ void load_left(unsigned (&left)[DIM / MMA][4], __half (*tile)[DIM])
 {
-    __shared__ alignas(32) __half queries[BM][HALVES], keys[BN][HALVES], values[BN][HALVES];
-    __shared__ alignas(32) __half weights[BM][WEIGHTS];
-    __shared__ alignas(32) float products[BM][FLOATS];  // of this step: scores, then sums
-    // TODO(student): about 50 lines
-    // 1. Where am I: the head, the first query of the block, of the warp, and that of the lane.
-    const long long head = static_cast<long long>(blockIdx.y) * n * d;
-    const int first = blockIdx.x * BM;
-    const int own = threadIdx.x / 32 * MMA, lane = threadIdx.x % 32;
-    const int query = own + lane / 2, side = lane % 2;  // a lane has every second column
-    load_rows(queries, BM, q + head, first, n, d);
+    // TODO(student): about 3 lines
+    const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * MMA;
+    for (int c = 0; c < DIM / MMA; ++c)
+        load_matrices(left[c], piece(tile, own + lane % 16, c * MMA + lane / 16 * 8));
+    // end
+}
 
-    float largest = -FLT_MAX, total = 0.0f, sums[DIM / 2] = {};
-    for (int key = 0; key < n; key += BN) {
-        // 2. Load the keys and values of this step, after all warps have used the last ones.
-        __syncthreads();
-        load_rows(keys, BN, k + head, key, n, d);
-        load_rows(values, BN, v + head, key, n, d);
-        __syncthreads();
-
-        // 3. The scores of this warp's queries.
-        for (int col = 0; col < BN; col += MMA) {
-            Sum sum;
-            wmma::fill_fragment(sum, 0.0f);
-            for (int i = 0; i < DIM; i += MMA) {
-                Left left;
-                RightTurned right;
-                wmma::load_matrix_sync(left, &queries[own][i], HALVES);
-                wmma::load_matrix_sync(right, &keys[col][i], HALVES);
-                wmma::mma_sync(sum, left, right, sum);
-            }
-            wmma::store_matrix_sync(&products[own][col], sum, FLOATS, wmma::mem_row_major);
+// product = left rows^T: each of the warp's 16 rows with each of the BN rows of a tile.
+__device__ void multiply_rows(float (&product)[BN / MMA_N][4],
+                              const unsigned (&left)[DIM / MMA][4], __half (*rows)[DIM])
+{
+    // TODO(student): about 13 lines
+    const int lane = threadIdx.x % 32;
+    for (auto& tile : product)
+        for (float& element : tile) element = 0.0f;
+    for (int j = 0; j < BN / MMA; ++j)
+        for (int c = 0; c < DIM / MMA; ++c) {
+            unsigned right[4];
+            load_matrices(right, piece(rows, j * MMA + lane / 16 * 8 + lane % 8,
+                                       c * MMA + lane / 8 % 2 * 8));
+            multiply(product[2 * j], left[c], right[0], right[1]);
+            multiply(product[2 * j + 1], left[c], right[2], right[3]);
         }
-        __syncwarp();
+    // end
+}
 
-        // 4. Their softmax, online: each lane its columns, then both lanes of a query together.
-        float above = largest;
-        for (int j = side; j < BN && key + j < n; j += 2)
-            above = fmaxf(above, scale * products[query][j]);
+// sums += factors rows: the BN rows of a tile, mixed for each of the warp's 16 rows.
+__device__ void add_rows(float (&sums)[DIM / MMA_N][4], const float (&factors)[BN / MMA_N][4],
+                         __half (*rows)[DIM])
+{
+    // TODO(student): about 13 lines
+    const int lane = threadIdx.x % 32;
+    for (int j = 0; j < BN / MMA; ++j) {
+        const auto &near = factors[2 * j], &far = factors[2 * j + 1];
+        const unsigned left[4] = {halves(near[0], near[1]), halves(near[2], near[3]),
+                                  halves(far[0], far[1]), halves(far[2], far[3])};
+        for (int c = 0; c < DIM / MMA; ++c) {
+            unsigned right[4];
+            load_transposed(right, piece(rows, j * MMA + lane % 16, c * MMA + lane / 16 * 8));
+            multiply(sums[2 * c], left, right[0], right[1]);
+            multiply(sums[2 * c + 1], left, right[2], right[3]);
+        }
+    }
+    // end
+}
+
+// The softmax of the warp's 16 rows, online: scores become weights, and the sums are corrected.
+// A lane has the rows lane / 4 and lane / 4 + 8, of which `total` has its own columns.
+__device__ void soften(float (&scores)[BN / MMA_N][4], float (&largest)[2], float (&total)[2],
+                       float (&sums)[DIM / MMA_N][4])
+{
+    // TODO(student): about 17 lines
+    for (int half = 0; half < 2; ++half) {
+        float above = largest[half];
+        for (const auto& tile : scores)
+            above = fmaxf(above, fmaxf(tile[2 * half], tile[2 * half + 1]));
+        // The four lanes of a row together.
         above = fmaxf(above, __shfl_xor_sync(0xffffffff, above, 1));
-        float here = 0.0f;
-        for (int j = side; j < BN; j += 2) {
-            const float weight = key + j < n ? expf(scale * products[query][j] - above) : 0.0f;
-            weights[query][j] = __float2half(weight);
-            here += weight;
-        }
-        here += __shfl_xor_sync(0xffffffff, here, 1);
-        const float correction = expf(largest - above);
-        total = total * correction + here;
-        largest = above;
-        __syncwarp();
-
-        // 5. The weighted sums of the values, which are added to those before.
-        for (int col = 0; col < DIM; col += MMA) {
-            Sum sum;
-            wmma::fill_fragment(sum, 0.0f);
-            for (int i = 0; i < BN; i += MMA) {
-                Left left;
-                Right right;
-                wmma::load_matrix_sync(left, &weights[own][i], WEIGHTS);
-                wmma::load_matrix_sync(right, &values[i][col], HALVES);
-                wmma::mma_sync(sum, left, right, sum);
+        above = fmaxf(above, __shfl_xor_sync(0xffffffff, above, 2));
+        const float correction = power_of_two(largest[half] - above);
+        largest[half] = above;
+        total[half] *= correction;
+        for (auto& tile : sums)
+            for (int e = 2 * half; e < 2 * half + 2; ++e) tile[e] *= correction;
+        for (auto& tile : scores)
+            for (int e = 2 * half; e < 2 * half + 2; ++e) {
+                tile[e] = power_of_two(tile[e] - above);
+                total[half] += tile[e];
             }
-            wmma::store_matrix_sync(&products[own][col], sum, FLOATS, wmma::mem_row_major);
+    }
+    // end
+}
+
+__global__ void __launch_bounds__(BLOCK, BLOCKS)
+attention_kernel(const __half* q,  // (heads, n, d)
+                 const __half* k,  // (heads, n, d)
+                 const __half* v,  // (heads, n, d)
+                 __half* out,      // (heads, n, d)
+                 int n, int d, float scale)
+{
+    __shared__ alignas(128) __half queries[BM][DIM];
+    __shared__ alignas(128) __half keys[2][BN][DIM], values[2][BN][DIM];  // this step's, the next's
+    // TODO(student): about 50 lines
+    // 1. Where am I: the head, the block's queries. The warp's 16 queries stay in registers.
+    const long long head = static_cast<long long>(blockIdx.y) * n * d;
+    const int first = blockIdx.x * BM, lane = threadIdx.x % 32;
+    load_rows(queries, BM, q + head, first, n, d);
+    load_rows(keys[0], BN, k + head, 0, n, d);
+    load_rows(values[0], BN, v + head, 0, n, d);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    unsigned own[DIM / MMA][4];
+    load_left(own, queries);
+
+    float largest[2] = {-FLT_MAX, -FLT_MAX}, total[2] = {}, sums[DIM / MMA_N][4] = {};
+    for (int key = 0, now = 0; key < n; key += BN, now ^= 1) {
+        // 2. Begin to load the next keys and values, to where those of the last step were.
+        if (key + BN < n) {
+            load_rows(keys[now ^ 1], BN, k + head, key + BN, n, d);
+            load_rows(values[now ^ 1], BN, v + head, key + BN, n, d);
+            __pipeline_commit();
         }
-        __syncwarp();
-#pragma unroll  // `sums` stays in registers
-        for (int j = 0; j < DIM / 2; ++j)
-            sums[j] = sums[j] * correction + products[query][2 * j + side];
+
+        // 3. The scores, for powers of two. A key past the end weighs nothing.
+        float scores[BN / MMA_N][4];
+        multiply_rows(scores, own, keys[now]);
+        for (auto& tile : scores)
+            for (float& score : tile) score *= LOG2_E * scale;
+        if (key + BN > n)
+            for (int j = 0; j < BN / MMA_N; ++j)
+                for (int e = 0; e < 4; ++e)
+                    if (key + j * MMA_N + lane % 4 * 2 + e % 2 >= n) scores[j][e] = -INFINITY;
+
+        // 4. Their softmax, and the weighted values, which are added to those before.
+        soften(scores, largest, total, sums);
+        add_rows(sums, scores, values[now]);
+
+        // 5. The next tiles must be complete, and all warps done with these.
+        __pipeline_wait_prior(0);
+        __syncthreads();
     }
 
-    // 6. Store: the quotients to shared memory, and from there row by row, two columns a lane.
-#pragma unroll
-    for (int j = 0; j < DIM / 2; ++j) products[query][2 * j + side] = sums[j] / total;
+    // 6. Store: the quotients to the place of the warp's queries, and from there 16 bytes a lane.
+    for (int half = 0; half < 2; ++half) {
+        total[half] += __shfl_xor_sync(0xffffffff, total[half], 1);
+        total[half] += __shfl_xor_sync(0xffffffff, total[half], 2);
+    }
+    const int rows = threadIdx.x / 32 * MMA;
+    for (int c = 0; c < DIM / MMA_N; ++c)
+        for (int half = 0; half < 2; ++half) {
+            __half* place = piece(queries, rows + half * 8 + lane / 4, c * MMA_N) + lane % 4 * 2;
+            const float* pair = &sums[c][2 * half];
+            const float sum = total[half];
+            *reinterpret_cast<unsigned*>(place) = halves(pair[0] / sum, pair[1] / sum);
+        }
     __syncwarp();
-    for (int row = own; row < own + MMA; ++row) {
-        const float left = products[row][2 * lane], right = products[row][2 * lane + 1];
-        __half* place = out + head + static_cast<long long>(first + row) * d + 2 * lane;
-        if (first + row < n && 2 * lane < d)
-            *reinterpret_cast<__half2*>(place) = __floats2half2_rn(left, right);
+    for (int i = lane; i < MMA * (DIM / VEC); i += 32) {
+        const int row = rows + i / (DIM / VEC), col = i % (DIM / VEC) * VEC;
+        if (first + row < n && col < d)
+            *reinterpret_cast<float4*>(out + head + static_cast<long long>(first + row) * d + col) =
+                *reinterpret_cast<const float4*>(piece(queries, row, col));
     }
     // end
 }

@@ -1,57 +1,91 @@
-// Attention V2, tiles on tensor cores: no score ever leaves the chip.
+// Attention V2, tiles on tensor cores: no score ever leaves the registers.
 //
-// Idea      a block has 64 queries and walks over the keys, 32 at a time. The softmax is online:
-//           what has been summed is corrected when a larger score comes.
-// Limit     tensor cores wait for the exponentials, and for shared memory, where the scores are.
-// Expect    k and v move once for each 64 queries; the time of V1's memory traffic is gone.
+// Idea      a block has 128 queries and walks over the keys, 64 at a time. The softmax is online:
+//           what has been summed is corrected when a larger score comes. Scores stay where the
+//           first product leaves them, which is where the second one wants its left operand.
+// Limit     tensor cores wait for the exponentials.
+// Expect    k and v move once for each 128 queries; the time of V1's memory traffic is gone.
 // Grade it  grade local attention --kernel v2_tiled --language cuda
 #include <cfloat>
 
-#include <mma.h>
+#include <cuda_pipeline.h>
 
 #include "attention.h"
+#include "tensor_cores.h"
 
-using namespace nvcuda;
+constexpr int DIM = 64;   // columns of a row in shared memory: d of them, then zeros
+constexpr int WARPS = 8;  // per block
+constexpr int BM = WARPS * MMA;    // queries per block, 16 a warp
+constexpr int BN = 64;             // keys per step
+constexpr int BLOCK = WARPS * 32;  // threads
+constexpr int BLOCKS = 2;  // per multiprocessor: one works where the other waits for its barrier
+constexpr int VEC = 8;     // halves of a 16-byte access
+constexpr float LOG2_E = 1.44269504f;
 
-constexpr int DIM = 64;  // columns of a row in shared memory: d of them, then zeros
-constexpr int BM = 64;   // queries per block
-constexpr int BN = 32;   // keys per step
-constexpr int MMA = 16;  // a tensor core multiplies 16 x 16 by 16 x 16
-constexpr int BLOCK = BM / MMA * 32;  // threads: a warp for 16 queries, two lanes for each
-constexpr int VEC = 8;                // halves of a 16-byte access
-// Rows in shared memory begin in different banks: some elements more than needed.
-constexpr int HALVES = DIM + 8, WEIGHTS = BN + 8, FLOATS = DIM + 4;
-static_assert(BN <= DIM, "scores and sums take turns in `products`");
+// Where the 8 halves from column `col` on are. A row has 128 bytes, all banks of shared memory, and
+// a warp wants one piece of 8 rows at once: so each row has its pieces in another order.
+__device__ __half* piece(__half (*tile)[DIM], int row, int col)
+{
+    return &tile[row][(col / VEC ^ row % 8) * VEC];
+}
 
-using Left = wmma::fragment<wmma::matrix_a, MMA, MMA, MMA, __half, wmma::row_major>;
-using Right = wmma::fragment<wmma::matrix_b, MMA, MMA, MMA, __half, wmma::row_major>;
-using RightTurned = wmma::fragment<wmma::matrix_b, MMA, MMA, MMA, __half, wmma::col_major>;
-using Sum = wmma::fragment<wmma::accumulator, MMA, MMA, MMA, float>;
-
-// Copy rows from `first` on into shared memory; zeros where there is no row or column.
-__device__ void load_rows(__half (*tile)[HALVES], int rows, const __half* from, int first, int n,
+// Begin to copy rows from `first` on into shared memory; zeros where there is no row or column.
+__device__ void load_rows(__half (*tile)[DIM], int rows, const __half* from, int first, int n,
                           int d)
 {
     // TODO(student): about 6 lines
     // end
 }
 
-__global__ void attention_kernel(const __half* q,  // (heads, n, d)
-                                 const __half* k,  // (heads, n, d)
-                                 const __half* v,  // (heads, n, d)
-                                 __half* out,      // (heads, n, d)
-                                 int n, int d, float scale)
+// The warp's 16 rows of a tile as left operands.
+__device__ void load_left(unsigned (&left)[DIM / MMA][4], __half (*tile)[DIM])
 {
-    __shared__ alignas(32) __half queries[BM][HALVES], keys[BN][HALVES], values[BN][HALVES];
-    __shared__ alignas(32) __half weights[BM][WEIGHTS];
-    __shared__ alignas(32) float products[BM][FLOATS];  // of this step: scores, then sums
+    // TODO(student): about 3 lines
+    // end
+}
+
+// product = left rows^T: each of the warp's 16 rows with each of the BN rows of a tile.
+__device__ void multiply_rows(float (&product)[BN / MMA_N][4],
+                              const unsigned (&left)[DIM / MMA][4], __half (*rows)[DIM])
+{
+    // TODO(student): about 13 lines
+    // end
+}
+
+// sums += factors rows: the BN rows of a tile, mixed for each of the warp's 16 rows.
+__device__ void add_rows(float (&sums)[DIM / MMA_N][4], const float (&factors)[BN / MMA_N][4],
+                         __half (*rows)[DIM])
+{
+    // TODO(student): about 13 lines
+    // end
+}
+
+// The softmax of the warp's 16 rows, online: scores become weights, and the sums are corrected.
+// A lane has the rows lane / 4 and lane / 4 + 8, of which `total` has its own columns.
+__device__ void soften(float (&scores)[BN / MMA_N][4], float (&largest)[2], float (&total)[2],
+                       float (&sums)[DIM / MMA_N][4])
+{
+    // TODO(student): about 17 lines
+        // The four lanes of a row together.
+    // end
+}
+
+__global__ void __launch_bounds__(BLOCK, BLOCKS)
+attention_kernel(const __half* q,  // (heads, n, d)
+                 const __half* k,  // (heads, n, d)
+                 const __half* v,  // (heads, n, d)
+                 __half* out,      // (heads, n, d)
+                 int n, int d, float scale)
+{
+    __shared__ alignas(128) __half queries[BM][DIM];
+    __shared__ alignas(128) __half keys[2][BN][DIM], values[2][BN][DIM];  // this step's, the next's
     // TODO(student): about 50 lines
-    // 1. Where am I: the head, the first query of the block, of the warp, and that of the lane.
-        // 2. Load the keys and values of this step, after all warps have used the last ones.
-        // 3. The scores of this warp's queries.
-        // 4. Their softmax, online: each lane its columns, then both lanes of a query together.
-        // 5. The weighted sums of the values, which are added to those before.
-    // 6. Store: the quotients to shared memory, and from there row by row, two columns a lane.
+    // 1. Where am I: the head, the block's queries. The warp's 16 queries stay in registers.
+        // 2. Begin to load the next keys and values, to where those of the last step were.
+        // 3. The scores, for powers of two. A key past the end weighs nothing.
+        // 4. Their softmax, and the weighted values, which are added to those before.
+        // 5. The next tiles must be complete, and all warps done with these.
+    // 6. Store: the quotients to the place of the warp's queries, and from there 16 bytes a lane.
     // end
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from paths import REPOSITORY
 
 from grader.assignment.cases import Case
 from grader.cli.main import cli
-from grader.commands.profile.trace import document
+from grader.commands.profile.trace import _has_kernels, document
 from grader.vocabulary import Visibility
+from grader.worker import gpu_trace
 
 CASE = Case(name="n=3", sizes={"n": 3}, values="", visibility=Visibility.VISIBLE, seed=0)
 
@@ -89,3 +91,55 @@ def test_triton_has_no_trace_without_a_gpu(tmp_path: Path, monkeypatch: pytest.M
     text = profile(monkeypatch, "grid_stride", "--language", "triton", "--trace", str(file))
     assert "trace: is of CUDA C++" in text
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ('{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "add"}]}', True),
+        ('{"traceEvents": [{"ph": "X", "cat": "cuda_runtime", "name": "cudaMalloc"}, 3]}', False),
+        ('{"traceEvents": {"cat": "kernel"}}', False),
+        ('[{"cat": "kernel"}]', False),
+        ("no JSON", False),
+    ],
+)
+def test_a_trace_of_a_gpu_must_have_a_kernel(text: str, has: bool) -> None:
+    assert _has_kernels(text) is has
+
+
+class Tensor:
+    def __init__(self, address: int) -> None:
+        self.data_ptr = lambda: address
+
+
+def test_a_library_gets_addresses_and_numbers_in_the_order_of_its_arguments(tmp_path: Path) -> None:
+    source, library = tmp_path / "call.c", tmp_path / "call.so"
+    source.write_text(
+        "int grader_call(const unsigned long long* a) {\n"
+        "    return !(a[0] == 4096 && a[1] == 7 && a[2] == 8192);\n}\n",
+        encoding="utf-8",
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    arrays = [Tensor(4096), 7, Tensor(8192)]
+    gpu_trace._library(str(library), arrays, [None, 7, None])()
+    with pytest.raises(RuntimeError, match="CUDA error 1"):
+        gpu_trace._library(str(library), arrays, [None, 8, None])()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("language", ["cuda", "triton"])
+def test_a_gpu_has_a_trace_of_both_languages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    arguments = ("attention", "v1_materialised", "--language", language)
+    file = tmp_path / "call.json"
+    result = CliRunner().invoke(
+        cli, ["profile", *arguments, "--from", "reference", "--trace", str(file)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "times are those of this GPU" in " ".join(result.output.split())
+    made = json.loads((tmp_path / f"call-{language}.json").read_text())["traceEvents"]
+    kernels = [event["name"] for event in made if event.get("cat") == "kernel"]
+    for name in ("scores_kernel", "softmax_kernel", "values_kernel"):
+        assert sum(name in kernel for kernel in kernels) == 2

@@ -39,4 +39,5 @@ def locator(built: Built) -> Callable[[set[int]], Mapping[int, Place]]:
             )
         return ended.output if ended.ok else ""
 
-    return lambda addresses: symbolize(Path(_COPY), addresses, files=set(built.own_names), run=run)
+    files, given = set(built.own_names), built.given
+    return lambda addresses: symbolize(Path(_COPY), addresses, files=files, given=given, run=run)

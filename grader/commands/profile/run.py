@@ -7,6 +7,7 @@
     accesses        sectors and bank conflicts, counted on the CPU
     ncu             the GPU's hardware counters, if the driver permits
     trace           the calls, launches and copies of one case, as a file for a browser
+    torch.compile   the code that it generates for a rung in torch, as a file
     PTX, SASS       instead of all that: the code for a GPU, below its source lines
 
 If this machine cannot show a part, the output says what is needed.
@@ -28,7 +29,8 @@ from grader.commands.output import write_bytes, write_text
 from grader.commands.profile.machine_code import Code, machine_code
 from grader.commands.profile.resources import architecture_of, as_built, resources, triton_resources
 from grader.commands.profile.roofline import bars, drawing
-from grader.commands.profile.trace import TIMES, trace
+from grader.commands.profile.torch_code import torch_code
+from grader.commands.profile.trace import TIMES, TIMES_ON_GPU, trace
 from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
@@ -61,13 +63,15 @@ def run_profile(
     svg: Path | None,
     ncu_report: Path | None = None,
     trace_file: Path | None = None,
+    torch_file: Path | None = None,
     code: tuple[Code, ...] = (),
 ) -> ExitCode:
     """Print the profile of every file of the kernel; incomplete if one does not build.
 
     `kernel` may be None if the assignment has only one. The roofline is drawn into the file `svg`,
-    if any, ncu's report is stored in `ncu_report`, and a trace in `trace_file`: all with the
-    language in their names. With `code` only these forms of the kernel's code are printed.
+    if any, ncu's report is stored in `ncu_report` and a trace in `trace_file`, with the language in
+    their names, and what torch.compile generates in `torch_file`. With `code` only these forms of
+    the kernel's code are printed.
     """
     chosen = chosen_kernel(assignment, kernel)
     options = Options(
@@ -100,12 +104,13 @@ def run_profile(
                 failed |= not _print_code(page, file, kind, progress)
             if code:
                 continue
-            profile = _Profile(page, file, progress, svg, ncu_report, trace_file)
+            profile = _Profile(page, file, progress, svg, ncu_report, trace_file, torch_file)
             profile.time()
             profile.resources()
             profile.accesses()
             profile.hardware_counters()
             profile.trace()
+            profile.torch_code()
     page.print()
     return ExitCode.of(complete=not failed)
 
@@ -147,6 +152,7 @@ class _Profile:
     svg: Path | None
     ncu_report: Path | None
     trace_file: Path | None
+    torch_file: Path | None
 
     def _write(self, text: str, *, level: int = 1) -> None:
         self.page.sentence(text, indent=level * _INDENT)
@@ -311,7 +317,22 @@ class _Profile:
         path = self.trace_file
         path = path.with_stem(f"{path.stem}-{self.file.file.language.value}")
         write_text(path, text)
-        self._write(f"trace: {path} is for ui.perfetto.dev or chrome://tracing; {TIMES}")
+        times = TIMES if self.file.gpu is None else TIMES_ON_GPU
+        self._write(f"trace: {path} is for ui.perfetto.dev or chrome://tracing; {times}")
+
+    def torch_code(self) -> None:
+        """Store the code that torch.compile generates, if asked to."""
+        if self.torch_file is None:
+            return
+        title = self.file.file.title
+        with self.progress.step(f"torch.compile on {title}") as self.file.step:
+            text, reason = torch_code(self.file)
+        if reason:
+            self._write(f"torch.compile: {reason}")
+            return
+        write_text(self.torch_file, text)
+        kind = "C++" if self.file.gpu is None else "Triton"
+        self._write(f"torch.compile: {self.torch_file} has the code that it generates, in {kind}")
 
 
 def _used(subject: str, used: Resources, architecture: tuple[int, int], shared: str) -> str:

@@ -1,8 +1,9 @@
 """A trace of one call: what the host asks for and what runs, on a time axis.
 
-The file is in Chrome's trace format, which ui.perfetto.dev and chrome://tracing open. Without a GPU
-the emulation reports its launches, copies, allocations and waits (`trace=1`, see docs/host.md).
-Their order, number and sizes are those on a GPU; the times are this CPU's.
+The file is in Chrome's trace format, which ui.perfetto.dev and chrome://tracing open. On a GPU it
+is torch.profiler's, of CUDA C++ and Triton. Without one the emulation reports its launches, copies,
+allocations and waits (`trace=1`, see docs/host.md). Their order, number and sizes are those on a
+GPU; the times are this CPU's.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from grader.assignment.cases import Case
+from grader.commands.profile.one_call import counted_case, run_once
 from grader.grading.context import FileContext
+from grader.protocol import programs
+from grader.system import untrusted_json
 from grader.text.printable import one_line
-from grader.vocabulary import CheckName
+from grader.vocabulary import Language
 
 _SETTINGS = "trace=1"
 _CALLS = 2  # the first may make what later ones keep
@@ -26,24 +30,23 @@ _ROWS = {
     "copies": ("copy",),
     "kernels": ("kernel",),
 }
+_WALL_S = 120.0
+TIMES_ON_GPU = "times are those of this GPU"
 TIMES = "order, number and sizes are those on a GPU; times are of the emulation on this CPU"
 
 
 def trace(file: FileContext) -> tuple[str, str]:
     """Return the trace of one case as JSON, and why there is none ("" if there is one)."""
     if file.gpu is not None:
-        return "", "is made without a GPU: add `--device cpu`. On a GPU use Nsight Systems (`nsys`)"
+        return _on_gpu(file)
     if file.file.language.imported:
         phrase = file.file.language.phrase
         return "", f"is of CUDA C++; {phrase}'s launches have no times without a GPU"
     # These import torch.
     from grader.checks.common.tool_run import run_under_tool
-    from grader.checks.counters.count import counting_case
     from grader.judge.session import Session
 
-    rng = file.rng(CheckName.COUNTERS)
-    kernel, language, setup = file.file.kernel, file.file.language, file.setup()
-    case = counting_case(file.assignment, kernel, language, file.public_seed, rng)
+    setup, case = file.setup(), counted_case(file)
     limits = file.assignment.limits
     with Session(
         setup.built, limits, None, host_settings=_SETTINGS, budget=setup.budget
@@ -55,6 +58,34 @@ def trace(file: FileContext) -> tuple[str, str]:
     if not any(span.get("kind") != _CALL for span in spans):
         return "", f"nothing was launched on {case.name}"
     return json.dumps(document(spans, file.assignment.signature_of(case).entry, case)), ""
+
+
+def _on_gpu(file: FileContext) -> tuple[str, str]:
+    """Return torch.profiler's trace of two calls, and why there is none."""
+    if file.file.language is Language.NUMBA:
+        return "", "is of CUDA C++ and Triton"
+    if file.built.launched and file.file.language.imported:
+        return "", "is of functions that launch; the grader launches this kernel itself"
+    case = counted_case(file)
+    made, reason = run_once(file, case, programs.GPU_TRACE, wall_s=_WALL_S)
+    if not made:
+        return "", f"torch.profiler made none: {reason}"
+    text = made.decode("utf-8", "replace")
+    if not _has_kernels(text):
+        return "", f"torch.profiler saw no kernel on {case.name}: may this user trace the GPU?"
+    return text, ""
+
+
+def _has_kernels(text: str) -> bool:
+    """True if a trace in torch.profiler's form has a kernel; it comes from an untrusted process."""
+    try:
+        trace = untrusted_json.parse(text)
+    except ValueError:
+        return False
+    events = trace.get("traceEvents") if isinstance(trace, dict) else None
+    return isinstance(events, list) and any(
+        isinstance(event, dict) and event.get("cat") == "kernel" for event in events
+    )
 
 
 def document(spans: Iterable[Mapping[str, Any]], entry: str, case: Case) -> dict[str, Any]:

@@ -206,7 +206,10 @@ def filled_in(assignment: Assignment, reference: Path) -> Findings:
 
 
 def tiers(assignment: Assignment, _: Path) -> Findings:
-    """A tier that nobody reaches or that a slow sample reaches; a later rung without timing."""
+    """A tier that nobody reaches or that a slow sample reaches; a later rung without timing.
+
+    A rung is a kernel of the same entry.
+    """
     known = calibrations(assignment.folder)
     timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
     for kernel in timed:
@@ -215,7 +218,8 @@ def tiers(assignment: Assignment, _: Path) -> Findings:
     # The first rungs of a ladder may be slow; a later rung should be timed as well.
     later = assignment.kernels[assignment.kernels.index(timed[0]) :] if timed else ()
     for kernel in later:
-        if kernel not in timed and not kernel.rules.torch_allowed:
+        rung = kernel.entry == timed[0].entry and not kernel.rules.torch_allowed
+        if rung and kernel not in timed:
             yield (
                 State.WARNING,
                 f"{kernel.name} has no points for performance, but {timed[0].name} before it has",
@@ -283,6 +287,8 @@ def unproven(assignment: Assignment, _: Path) -> Findings:
 
 def benchmarks(assignment: Assignment, _: Path) -> Findings:
     """A language without a benchmark, or a benchmark that is too short."""
+    if not assignment.benchmarks and all(kernel.bonus for kernel in assignment.kernels):
+        return  # an optional entry of another one's assignment
     if not assignment.benchmarks:
         yield State.WARNING, "there are no [[benchmarks]]: speed is not measured"
         return

@@ -39,13 +39,15 @@ def symbolize(
     offsets: Iterable[int],
     *,
     files: Collection[str],
+    given: Collection[str] = (),
     run: Runner | None = None,
     addr2line: str = ADDR2LINE,
 ) -> dict[int, Place]:
     """Return the place of each program counter.
 
-    `files` are the names of the student's files. A place is the innermost frame in one of
-    them that is not a class's copying, or the innermost frame if there is none. Unknown
+    `files` are the names of the student's files, and `given` of headers among them that a course
+    gives: their lines count only if no other file calls them. A place is the innermost frame in
+    one of the files that is not a class's copying, or the innermost frame if there is none. Unknown
     program counters are left out.
     """
     wanted = sorted(set(offsets))
@@ -54,10 +56,11 @@ def symbolize(
     command = [addr2line, "-e", str(library), "-a", "-f", "-i", "-C"]
     answer = (run or _run)(command, "".join(f"{offset:#x}\n" for offset in wanted))
     names = {PurePath(file).name for file in files}
+    own = names - set(given)
     return {
-        offset: place
+        offset: _student_frame(frames, own) or _student_frame(frames, names) or frames[0]
         for offset, frames in parse_frames(answer).items()
-        if (place := _student_frame(frames, names)) is not None
+        if frames
     }
 
 
@@ -81,14 +84,13 @@ def parse_frames(answer: str) -> Mapping[int, tuple[Place, ...]]:
 
 
 def _student_frame(frames: tuple[Place, ...], names: set[str]) -> Place | None:
-    """Return the innermost frame in a file; of a copy, the frame that copies."""
+    """Return the innermost frame in a file, None without one; of a copy, the frame that copies."""
     own = [frame for frame in frames if PurePath(frame.file).name in names and frame.line]
     while len(own) > 1 and _COPYING.fullmatch(own[0].function):
         del own[0]
-    if own:
-        frame = own[0]
-        return Place(function=frame.function, file=PurePath(frame.file).name, line=frame.line)
-    return frames[0] if frames else None
+    if not own:
+        return None
+    return Place(function=own[0].function, file=PurePath(own[0].file).name, line=own[0].line)
 
 
 def _run(command: list[str], text: str) -> str:

@@ -152,4 +152,10 @@ void grader_read_published(unsigned thread, void* to, size_t bytes) {
     const void* from = worker->threads[thread].published;
     if (from && worker->threads[thread].state != ThreadState::done) memcpy(to, from, bytes);
 }
+void grader_read_published_of_warp(void* to, size_t bytes) {
+    if (!in_kernel()) return;
+    const unsigned first = worker->running().warp() * kWarpSize;
+    for (unsigned lane = 0; lane < kWarpSize; ++lane)
+        grader_read_published(first + lane, static_cast<char*>(to) + lane * bytes, bytes);
+}
 }

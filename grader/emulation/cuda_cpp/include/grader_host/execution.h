@@ -77,6 +77,7 @@ int grader_mbarrier_test(void* at, unsigned phase, int parity_only);
 void grader_mbarrier_wait(void* at, unsigned phase, int parity_only);
 void grader_publish(const void* value);
 void grader_read_published(unsigned thread, void* to, size_t bytes);
+void grader_read_published_of_warp(void* to, size_t bytes);  // of the 32 lanes, one after another
 void grader_copy_async(void* to, const void* from, size_t bytes, size_t zeros);
 void grader_copies_commit();
 void grader_copies_wait(unsigned groups);

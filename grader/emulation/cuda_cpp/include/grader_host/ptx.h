@@ -346,33 +346,41 @@ template <class T> struct Scalar { typedef float type; };
 template <> struct Scalar<grader_s8> { typedef int type; };
 template <> struct Scalar<grader_u8> { typedef int type; };
 
-// D = A B + C with A of 16 by Depth, B of Depth by 8; each register holds 4 bytes of a row of A, or
-// of a column of B.
+// The lane's four elements of A B + C, with A of 16 by Depth, B of Depth by 8; each register holds 4
+// bytes of a row of A, or of a column of B. Its arrays are the emulation's: hooks would look at each
+// of their accesses.
+template <class T, int Depth, class Registers, class Result>
+__attribute__((noinline, optimize("O2"), no_sanitize("thread", "undefined")))
+void products(const Registers* all, int lane, Result* sums) {
+    constexpr int each = 4 / (int)sizeof(T);
+    typedef typename Scalar<T>::type Number;
+    Number left[2][Depth], right[2][Depth];
+    for (int i = 0; i < 2; ++i)
+        for (int k = 0; k < Depth; ++k) {
+            const int owner = k % (4 * each) / each, part = k % each, place = k / (4 * each);
+            left[i][k] = (Number)reinterpret_cast<const T*>(&all[lane / 4 * 4 + owner].a[place * 2 + i])[part];
+            right[i][k] = (Number)reinterpret_cast<const T*>(&all[(lane % 4 * 2 + i) * 4 + owner].b[place])[part];
+        }
+    for (int i = 0; i < 4; ++i) {
+        auto sum = (Number)sums[i];
+        for (int k = 0; k < Depth; ++k) sum += left[i / 2][k] * right[i % 2][k];
+        sums[i] = (Result)sum;
+    }
+}
+
 template <class T, class Result, int Depth>
 GRADER_INLINE auto mma(Values<unsigned, Depth * (int)sizeof(T) / 8> a, Values<unsigned, Depth * (int)sizeof(T) / 16> b,
                        Values<unsigned, (int)sizeof(Result)> c) {
-    constexpr int each = 4 / (int)sizeof(T), a_registers = Depth * (int)sizeof(T) / 8, b_registers = a_registers / 2;
-    typedef typename Scalar<T>::type Number;
+    constexpr int a_registers = Depth * (int)sizeof(T) / 8, b_registers = a_registers / 2;
     struct Registers { unsigned a[a_registers], b[b_registers]; } mine, all[32];
     for (int i = 0; i < a_registers; ++i) mine.a[i] = a.v[i];
     for (int i = 0; i < b_registers; ++i) mine.b[i] = b.v[i];
     all_lanes(mine, all);
-    const int group = (int)lane() / 4, pair = (int)lane() % 4;
-    Result made[4], before[4];
-    __builtin_memcpy(before, c.v, sizeof before);
-    for (int i = 0; i < 4; ++i) {
-        const int row = group + i / 2 * 8, column = pair * 2 + i % 2;
-        auto sum = (Number)before[i];
-        for (int k = 0; k < Depth; ++k) {
-            const int owner = k % (4 * each) / each, part = k % each;
-            const T* left = reinterpret_cast<const T*>(&all[row % 8 * 4 + owner].a[k / (4 * each) * 2 + row / 8]);
-            const T* right = reinterpret_cast<const T*>(&all[column * 4 + owner].b[k / (4 * each)]);
-            sum += (Number)left[part] * (Number)right[part];
-        }
-        made[i] = (Result)sum;
-    }
+    Result sums[4];
+    __builtin_memcpy(sums, c.v, sizeof sums);
+    products<T, Depth>(all, (int)lane(), sums);
     Values<unsigned, (int)sizeof(Result)> result;
-    __builtin_memcpy(result.v, made, sizeof made);
+    __builtin_memcpy(result.v, sums, sizeof sums);
     return result;
 }
 

@@ -9,10 +9,9 @@ GRADER_INLINE unsigned linear_thread() {
 
 // Every lane's value, in all lanes. All 32 lanes must take part.
 template <class T> GRADER_INLINE void all_lanes(const T& mine, T (&all)[32]) {
-    const unsigned first = linear_thread() / 32 * 32;
     grader_publish(&mine);
     __syncwarp();
-    for (unsigned lane = 0; lane < 32; ++lane) grader_read_published(first + lane, &all[lane], sizeof(T));
+    grader_read_published_of_warp(all, sizeof(T));
     __syncwarp();
 }
 
