@@ -76,11 +76,11 @@ GRADER_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const 
 template <int M, int N, int K, class T, class To>
 GRADER_INLINE void store_matrix_sync(To* to, const fragment<accumulator, M, N, K, T>& f, unsigned stride, layout_t layout) {
     const int lane = (int)(grader::linear_thread() % 32);
+    __syncwarp();  // it waits for all lanes, and then stores: nothing waits behind it
     for (int i = 0; i < f.num_elements; ++i) {
         const int at = 32 * i + lane, row = at / N, column = at % N;
         to[layout == mem_row_major ? row * stride + column : column * stride + row] = f.x[i];
     }
-    __syncwarp();
 }
 
 template <int M, int N, int K, class T, class A, class B, class D, class C>
