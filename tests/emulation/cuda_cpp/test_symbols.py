@@ -23,13 +23,13 @@ grader_hook
 """
 
 
-def places(**names: tuple[str, ...]) -> dict[int, tuple[str, int]]:
+def places(given: tuple[str, ...] = ()) -> dict[int, tuple[str, int]]:
     found = symbolize(
         Path("k.so"),
         (0x10, 0x20, 0x30),
         files=("mine.cu", "given.h"),
         run=lambda *_: ANSWER,
-        **names,
+        given=given,
     )
     return {offset: (Path(place.file).name, place.line) for offset, place in found.items()}
 
