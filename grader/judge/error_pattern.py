@@ -71,20 +71,28 @@ def count_unwritten_bytes(
 class Detectors:
     """All detectors, for one case of a submission after another.
 
-    One mistake spoils many cases. So the detector that recognised the last one is asked first, and
-    the dear ones before it are spared: some compute the assignment anew for tens of hypotheses.
+    One mistake spoils many cases. Where a detector behind the hypotheses on other inputs named the
+    cause of the last one, it is asked before them: they compute the assignment tens of times.
     """
 
     def __init__(self) -> None:
-        self._first: tuple[_Detector, ...] = ()
+        self._order: tuple[_Detector, ...] = _DETECTORS
 
     def describe(self, given: PatternInput) -> str | None:
         """Return the pattern of the error, or None if no detector recognises it."""
-        for detector in (*self._first, *_DETECTORS):
+        for detector in self._order:
             if found := detector(given):
-                self._first = () if detector in _OF_SYMPTOMS else (detector,)
+                self._order = _with_early(detector)
                 return found
         return None
+
+
+def _with_early(detector: _Detector) -> tuple[_Detector, ...]:
+    """Return the detectors in order, but one that names the cause before those hypotheses."""
+    if detector not in _OF_CAUSES:
+        return _DETECTORS
+    dear = _DETECTORS.index(_other_inputs)
+    return (*_DETECTORS[:dear], detector, *(d for d in _DETECTORS[dear:] if d is not detector))
 
 
 NOTHING_WRITTEN = "nothing was ever written"
@@ -572,10 +580,8 @@ def _region(given: PatternInput) -> str | None:
     return None if region.startswith(("elements", "all elements")) else region
 
 
-# They say what is seen and not why, so another one may know more of the next case.
-_OF_SYMPTOMS: tuple[_Detector, ...] = (
-    _never_written, _not_a_number, _constant, _row_factor, _periodic, _region,
-)  # fmt: skip
+# No hypothesis on other inputs says more than these.
+_OF_CAUSES: tuple[_Detector, ...] = (_tile_index, _formula, _moved_factor)
 _DETECTORS: tuple[_Detector, ...] = (
     _signed_zeros,
     _row_stride,

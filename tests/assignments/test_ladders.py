@@ -37,7 +37,8 @@ def ladders() -> Iterator[tuple[Assignment, Language, tuple[str, ...]]]:
         if len(assignment.kernels) < 2:
             continue
         for language in Language:
-            files = [k.files[language] for k in assignment.kernels if language in k.files]
+            rungs = [k for k in assignment.kernels if not k.bonus]  # a bonus is no rung
+            files = [k.files[language] for k in rungs if language in k.files]
             if len(files) > 1:
                 yield assignment, language, tuple(files)
 
