@@ -53,6 +53,19 @@ _WORDS = [str(word) for word in DRAFTED]
     help="Students write the bare kernel (__global__, @triton.jit), and the grader launches it.",
 )
 @click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="FILE.cuh",
+    help="A header in CUDA C++ that students write as well (repeatable).",
+)
+@click.option(
+    "--given",
+    multiple=True,
+    metavar="FILE.cuh",
+    help="A header in CUDA C++ that students get and cannot change (repeatable).",
+)
+@click.option(
     "--course",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="The course's folder. Default: the nearest one with assignments/, else this folder.",
@@ -65,6 +78,8 @@ def new(
     entries: tuple[str, ...],
     types: str | None,
     kernel: bool,
+    headers: tuple[str, ...],
+    given: tuple[str, ...],
     course: Path | None,
 ) -> None:
     """Write the files of a new assignment that works at once (instructors).
@@ -89,8 +104,9 @@ def new(
         make_draft(name, title, languages, EXAMPLE.replace("--argument ", "").split())
         title, languages, arguments = _ask(name, title, languages, types)
     draft = make_draft(
-        name, title, languages, arguments, entries=entries, types=types, kernel=kernel
-    )
+        name, title, languages, arguments, entries=entries, types=types, kernel=kernel,
+        headers=headers, given=given,
+    )  # fmt: skip
     files = write_files(draft, folder, shared.handout)
     click.echo(f"made in {folder}:")
     for file in files:

@@ -159,6 +159,32 @@ def test_wrong_entries_give_a_message(tmp_path: Path, words: list[str], sentence
     assert not list(tmp_path.iterdir())
 
 
+def test_headers_are_written_and_given(tmp_path: Path) -> None:
+    words = ("--header=tile.cuh", "--given=launcher.cuh", *options(ADDITION))
+    assert run(tmp_path, "fresh", *words).exit_code == 0
+    assignment = read_assignment(tmp_path / "assignments" / "fresh")
+    assert assignment.given == ("launcher.cuh",)
+    assert assignment.kernels[0].paths_in(Language.CUDA) == ("fresh.cu", "tile.cuh")
+    stubs = tmp_path / "student_template" / "fresh"
+    assert "TILE" not in (stubs / "tile.cuh").read_text(encoding="utf-8")
+    assert "LAUNCHER = 32" in (stubs / "launcher.cuh").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--header=../tile.cuh"], "`../tile.cuh` cannot be a header"),
+        (["--header=tile.cuh", "--given=tile.h"], "`tile.cuh` is named twice"),
+        (["--header=tile.cuh", "--language=triton"], "`tile.cuh`: headers are of CUDA C++"),
+    ],
+)
+def test_wrong_headers_give_a_message(tmp_path: Path, words: list[str], sentence: str) -> None:
+    refused = run(tmp_path, "fresh", *words, *options(ADDITION)).exception
+    assert isinstance(refused, UsageError)
+    assert sentence in refused.message
+    assert not list(tmp_path.iterdir())
+
+
 def test_arguments_may_have_a_type_that_cases_choose(tmp_path: Path) -> None:
     words = ("--types", "T=float32,float16")
     assert run(tmp_path, "fresh", *words, *options(TYPED)).exit_code == 0

@@ -21,6 +21,7 @@ _FORM = re.compile(
     r"(?:\[(?P<shape>[^\]]*)\]\s*(?::\s*(?P<role>\w+))?|(?:=\s*(?P<default>\S+))?)\s*"
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_HEADER = re.compile(r"[A-Za-z]\w*\.(?:cuh|h)")
 _ENTRY = re.compile(r"\s*(?P<name>\w+)\s*\((?P<arguments>.*)\)\s*", re.DOTALL)
 _ENTRY_EXAMPLE = '--entry "scale(x:float32[n]:in, y:float32[n]:out, n:int32)"'
 # Sizes at the boundaries of warps and blocks, by the number of extents; rotated for each further
@@ -40,7 +41,8 @@ class Draft:
     """A new assignment as one of its entries has it; its files are named after it.
 
     `further` are the drafts of the other entries, `suffix` is that of this entry's functions in the
-    oracle, and `taken` are the names of all entries' arguments.
+    oracle, and `taken` are the names of all entries' arguments. In CUDA C++ students write
+    `headers` too, and get those that are `given`.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Draft:
     suffix: str = ""
     taken: frozenset[str] = frozenset()
     further: tuple[Draft, ...] = ()
+    headers: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
 
     @property
     def entries(self) -> tuple[Draft, ...]:
@@ -211,6 +215,8 @@ def make_draft(
     entries: Iterable[str] = (),
     types: str | None = None,
     kernel: bool = False,
+    headers: Sequence[str] = (),
+    given: Sequence[str] = (),
 ) -> Draft:
     """Return the draft. Raises UsageError if no assignment can have these arguments.
 
@@ -218,7 +224,8 @@ def make_draft(
     `arguments` are those of one entry, named after the assignment. Or `entries` are several:
     scale(x:float32[n]:in, y:float32[n]:out, n:int32).
     `types`, such as T=float32,float16, is a type variable of the arguments. With `kernel`, students
-    write the bare kernel, which the grader launches.
+    write the bare kernel, which the grader launches. `headers` are files of CUDA C++ that students
+    write as well, `given` those that they get.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -236,6 +243,7 @@ def make_draft(
         for (entry, texts), uses in zip(functions, named, strict=True)
     ]
     wanted = frozenset(map(Language, languages)) & frozenset(DRAFTED) or frozenset(DRAFTED)
+    _judge_headers((*headers, *given), Language.CUDA in wanted)
     first, *others = (
         Draft(
             name=name,
@@ -244,10 +252,23 @@ def make_draft(
             signature=signature,
             suffix=f"_{signature.entry}" if number else "",
             taken=frozenset(one.name for each in signatures for one in each.arguments),
+            headers=tuple(headers),
+            given=tuple(given),
         )
         for number, signature in enumerate(signatures)
     )
     return replace(first, further=tuple(others))
+
+
+def _judge_headers(names: Sequence[str], with_cuda: bool) -> None:
+    """Raise UsageError if these cannot be headers of the assignment."""
+    stems = [name.partition(".")[0].lower() for name in names]
+    for name, stem in zip(names, stems, strict=True):
+        if not _HEADER.fullmatch(name) or stems.count(stem) > 1:
+            what = "is named twice" if _HEADER.fullmatch(name) else "cannot be a header"
+            raise UsageError(f"`{name}` {what}", tip="for example: --header tile.cuh")
+        if not with_cuda:
+            raise UsageError(f"`{name}`: headers are of CUDA C++", tip="add --language cuda")
 
 
 def _signature(

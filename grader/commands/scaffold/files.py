@@ -145,6 +145,10 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
                     path = Path(REFERENCES, draft.name, "samples", folder)
                     text = environment.get_template(template).render()
                     yield path / draft.files[Language(group)], text
+    for header in (*draft.headers, *draft.given):
+        tree = ASSIGNMENTS if header in draft.given else REFERENCES
+        text = environments[0].get_template("parts/header.j2").render(header=header)
+        yield Path(tree, draft.name, header), text
     name = _PATCHES[draft.signature.launch is not None]
     yield Path(REFERENCES, draft.name, "samples", f"{name}.patch"), patch
 
