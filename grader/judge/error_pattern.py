@@ -581,7 +581,7 @@ def _region(given: PatternInput) -> str | None:
 
 
 # No hypothesis on other inputs says more than these.
-_OF_CAUSES: tuple[_Detector, ...] = (_tile_index, _formula, _moved_factor)
+_OF_CAUSES: tuple[_Detector, ...] = (_formula, _moved_factor)
 _DETECTORS: tuple[_Detector, ...] = (
     _signed_zeros,
     _row_stride,
