@@ -57,7 +57,8 @@ def test_one_assignment_has_its_week() -> None:
 def test_late_periods_begin_after_the_grace() -> None:
     rule = LateRule(period_h=24, lose=0.1, grace_h=1, most=0.5)
     words = "10 % of the points for each 24 hours that have begun after a grace of 1 hour, at most"
-    assert words in shown(replace(assignment("silu"), late=rule))
+    said = " ".join(shown(replace(assignment("silu"), late=rule)).split())  # lines are folded
+    assert words in said
     assert LateRule(period_h=1, lose=0.1).periods == "each hour that has begun"
 
 
