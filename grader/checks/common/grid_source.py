@@ -315,8 +315,9 @@ def _other_step(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> 
     for at, axis in enumerate("xyz"):
         threads = constant(axis_text(launch.block, at, host), host)
         for number, line in enumerate(lines):
+            # With the thread's number along another axis it is no element's index along this one.
             step = re.search(
-                rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)(?=[^;]*\bthreadIdx\.{axis}\b)", line
+                rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)(?![^;,]*\bthreadIdx\.[^{axis}])", line
             )
             size = constant(step[1], f"{host}\n{kernel.body}") if step else None
             if step is not None and size is not None and threads and size % threads:
