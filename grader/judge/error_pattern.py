@@ -8,64 +8,18 @@ pattern is a hint, never part of a verdict.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge import formula_hypothesis, misplaced, moved_factor, row_scale, tile_hypothesis
-from grader.judge.compare import Comparison, accepts, accepts_all, allowed
+from grader.judge.compare import accepts, accepts_all, allowed
 from grader.judge.input_hypothesis import WHERE_WRONG
+from grader.judge.pattern_input import PatternInput
 from grader.judge.wrong_places import alternation, only_diagonals, place
 
-_Detector = Callable[["PatternInput"], "str | None"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatternInput:
-    """The input of a detector.
-
-    `unwritten_bytes` has for each element the number of its bytes that were not written. `again` is
-    the output of a second call, in which it was filled with another `poison`; None if there was
-    none. `known_mistake` returns the sentence of a mistake that the oracle knows, `other_inputs`
-    that of a hypothesis (`judge.input_hypothesis`).
-    """
-
-    comparison: Comparison
-    inputs: Mapping[str, torch.Tensor]
-    unwritten_bytes: torch.Tensor
-    tolerance: Tolerance
-    again: torch.Tensor | None = None
-    poison: torch.Tensor | None = None
-    sizes: Mapping[str, int | float] = field(default_factory=dict)
-    known_mistake: Callable[[], str | None] = lambda: None
-    other_inputs: Callable[[], str | None] = lambda: None
-
-    @property
-    def unwritten(self) -> torch.Tensor:
-        """Marks the elements that were never written."""
-        return self.unwritten_bytes == self.comparison.element_bytes
-
-    @property
-    def wrong_pairs(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The wrong elements, actual and expected, in float64."""
-        comparison = self.comparison
-        wrong = comparison.wrong
-        return comparison.actual.double()[wrong], comparison.expected.double()[wrong]
-
-
-def count_unwritten_bytes(
-    first: torch.Tensor, second: torch.Tensor, poisons: tuple[int, int]
-) -> torch.Tensor:
-    """Count the bytes of each element that hold their poison after both calls, one poison each."""
-
-    def poisoned(values: torch.Tensor, byte: int) -> torch.Tensor:
-        raw = values.contiguous().view(-1).view(torch.uint8).view(-1, values.element_size())
-        return raw == byte
-
-    unwritten = poisoned(first, poisons[0]) & poisoned(second, poisons[1])
-    return unwritten.sum(dim=1).view(first.shape)
+_Detector = Callable[[PatternInput], "str | None"]
 
 
 class Detectors:

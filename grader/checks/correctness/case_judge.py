@@ -35,10 +35,11 @@ from grader.judge import input_hypothesis, known_mistake
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts, computable, has_arithmetic, parts, widened
 from grader.judge.error_map import error_map
-from grader.judge.error_pattern import Detectors, PatternInput, count_unwritten_bytes
+from grader.judge.error_pattern import Detectors
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData, Oracle
 from grader.judge.outcome import Outcome, Status
+from grader.judge.pattern_input import PatternInput, count_unwritten_bytes
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict

@@ -14,7 +14,7 @@ from grader.grading.context import FileContext
 from grader.protocol import wire
 from grader.sandbox import scratch_dir, spawn
 from grader.sandbox.scratch_dir import scratch_folder
-from grader.text.printable import one_line
+from grader.text.printable import last_line, one_line
 from grader.vocabulary import CheckName, Language, Memory
 
 _CALL, _MADE = "call.pt", "made"
@@ -89,5 +89,4 @@ def run_once(
         return made, ""
     if ended.end is spawn.End.TIME_LIMIT:
         return b"", f"it did not end within {wall_s:g} s"
-    last = (ended.output.strip().splitlines() or ["it printed nothing"])[-1]
-    return b"", one_line(last)[:_MOST_REASON]
+    return b"", one_line(last_line(ended.output, _MOST_REASON)) or "it printed nothing"

@@ -6,13 +6,12 @@ run there, too: g++ on the CPU, Triton's on a GPU.
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 
 from grader.commands.profile.one_call import counted_case, run_once
 from grader.grading.context import FileContext
 from grader.protocol import programs
+from grader.system import toolchain
 
 _WALL_S = 180.0  # g++ takes 10 s for torch's headers where nothing else runs
 
@@ -21,7 +20,7 @@ def torch_code(file: FileContext) -> tuple[str, str]:
     """Return the generated code of a file, and why there is none ("" if there is some)."""
     if not file.file.kernel.rules.torch_allowed or not file.file.language.imported:
         return "", "is of rungs in torch; `--ptx` and `--sass` show what became of a kernel"
-    if file.gpu is None and shutil.which(os.environ.get("CXX", "g++")) is None:
+    if file.gpu is None and toolchain.find_cxx() is None:
         return "", "torch.compile needs a C++ compiler on the CPU, and g++ is not installed"
     import torch
 
