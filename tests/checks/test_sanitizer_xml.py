@@ -99,6 +99,48 @@ def test_a_race_names_both_lines_and_counts() -> None:
     assert found.count > 1
 
 
+def race_of(*places: tuple[str, str, int]) -> ToolReport:
+    sides = [
+        f"<{side}><direction>{'Write' if side == 'source' else 'Read'}</direction><where>"
+        f"<func>{function}</func><path>/include/{file}</path><line>{line}</line></where></{side}>"
+        for side, (function, file, line) in zip(
+            ("source", "destination", "destination"), places, strict=True
+        )
+    ]
+    what = f"<what><text>Race condition</text>{''.join(sides)}</what>"
+    record = f"<x><record><level>Error</level>{what}</record></x>"
+    return parse(record.encode(), "racecheck", "silu.cu", "silu.so", nowhere, ["tiles.h"])
+
+
+COPY = ("cp_async", "cuda_pipeline_helpers.h", 203)
+LOAD, LATER = ("load", "tiles.h", 19), ("load", "tiles.h", 28)
+
+
+@pytest.mark.parametrize(
+    ("places", "file", "line", "message"),
+    [
+        ((COPY, LOAD, LATER), "tiles.h", 19, "a read here, a write in `cp_async` of cuda_pipeline"),
+        ((("f", "silu.cu", 7), LOAD, LATER), "silu.cu", 7, "a write here, a read in tiles.h:19"),
+        ((LOAD, ("f", "silu.cu", 7), LATER), "silu.cu", 7, "a read here, a write in tiles.h:19"),
+        ((LOAD, LATER, LATER), "tiles.h", 19, "a write here, a read in line 28"),
+        ((LOAD, LOAD, LATER), "tiles.h", 19, "a write here, a read in the same line"),
+    ],
+)
+def test_a_race_with_a_header_names_the_access_that_is_there(
+    places: tuple[tuple[str, str, int], ...], file: str, line: int, message: str
+) -> None:
+    (found,) = race_of(*places).findings
+    assert (found.file, found.line) == (file, line)
+    assert message in found.message
+
+
+def test_of_equal_findings_the_one_in_the_students_file_is_first() -> None:
+    in_header = race_of(COPY, LOAD, LATER).findings
+    own = race_of(("f", "silu.cu", 70), LOAD, LATER).findings
+    assert [f.file for f in merged_findings([*in_header, *own])] == ["tiles.h", "silu.cu"]
+    assert [f.file for f in merged_findings([*in_header, *own], {"tiles.h"})][0] == "silu.cu"
+
+
 def test_thread_and_block_are_read() -> None:
     (found,) = read("missing-guard.memcheck")
     assert found.block == (0, 0, 0)

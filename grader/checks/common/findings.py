@@ -7,8 +7,9 @@ it; errors come before warnings.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
+from pathlib import PurePath
 
 from grader.report.evidence import Finding, FindingKind
 from grader.text.hints import hints
@@ -26,8 +27,13 @@ def hint(kind: FindingKind) -> str:
     return _HINTS[kind]
 
 
-def merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return one finding for each kind and line, errors first, then by line."""
+def merged_findings(
+    findings: Iterable[Finding], given: Collection[str] = ()
+) -> tuple[Finding, ...]:
+    """Return one finding for each kind and line: errors first, the student's lines, then by line.
+
+    `given` are the names of headers that are the course's.
+    """
     kept: dict[object, Finding] = {}
     counts: dict[object, Counter[str]] = {}
     for finding in findings:
@@ -53,7 +59,12 @@ def merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     shown = [
         f for f in kept.values() if f.kind != "uninitialized" or (f.file, f.line) not in outside
     ]
-    return tuple(sorted(shown, key=lambda f: (f.severity != "error", f.line is None, f.line or 0)))
+
+    def order(f: Finding) -> tuple[bool, bool, bool, int]:
+        of_course = PurePath(f.file).name in given
+        return f.severity != "error", of_course, f.line is None, f.line or 0
+
+    return tuple(sorted(shown, key=order))
 
 
 def describe(finding: Finding) -> str:

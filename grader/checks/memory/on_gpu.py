@@ -12,7 +12,7 @@ memory was not measured. Only a time limit stands by itself, with generous bound
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -76,15 +76,18 @@ def check_gpu_memory(
         emulated = host.result() if host is not None else None
     if any(map(in_doubt, results)) and not (hangs or fails_without_a_tool(setup, cases)):
         results = [could_not_run(one) if in_doubt(one) else one for one in results]
-    return _combined(results, emulated, cases)
+    return _combined(results, emulated, cases, setup.built.given)
 
 
 def _combined(
-    results: Sequence[ToolResult], emulated: ToolResult | None, cases: Sequence[Prepared]
+    results: Sequence[ToolResult],
+    emulated: ToolResult | None,
+    cases: Sequence[Prepared],
+    given: Collection[str],
 ) -> CheckOutcome[MemoryEvidence]:
     """Return one verdict of the tools and the checked host build, None without it."""
     if emulated is None:
-        return combine(results, cases)
+        return combine(results, cases, given=given)
     if emulated.outcome.failure is not None and not emulated.proves_fault:
         emulated = could_not_run(emulated)
     tools_ran = all(result.problem is None for result in results)
@@ -92,7 +95,7 @@ def _combined(
     judged = [emulated] if alone else results
     if emulated.tampered is not None:
         judged = [*judged, emulated]
-    return combine([*results, emulated], cases, judged)
+    return combine([*results, emulated], cases, judged, given=given)
 
 
 def in_doubt(result: ToolResult) -> bool:

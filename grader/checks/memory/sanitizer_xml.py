@@ -151,6 +151,31 @@ def _functions(record: ElementTree.Element) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """One access of a race: its student's file and line, None in a header of the toolkit."""
+
+    access: str
+    place: tuple[str, int] | None
+    function: str
+    file_name: str
+
+    def line_in(self, other: _Side) -> int | None:
+        """Return the line if it is in the same file as the other's."""
+        same = (
+            self.place is not None and other.place is not None and self.place[0] == other.place[0]
+        )
+        return self.place[1] if self.place is not None and same else None
+
+    def seen_from(self, other: _Side) -> str:
+        """Return where it is, for a message about the other's line."""
+        if self.place is None:
+            return f"`{self.function}`" + (f" of {self.file_name}" if self.file_name else "")
+        if (line := self.line_in(other)) is None:
+            return f"{PurePath(self.place[0]).name}:{self.place[1]}"
+        return "the same line" if self.place == other.place else f"line {line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
     """Reads records; `files` are the student's paths by the names that the tool knows."""
 
@@ -165,24 +190,27 @@ class _Reader:
         text = _text(record)
         kind = self._kind(text)
         places = list(self._lines(record)) or list(self._host_lines(record))
+        access, other_access = _access(record), None
+        message, other_line = "", None
+        if kind == "race" and (sides := self._sides(record)):
+            here, there = sides
+            places = [here.place] if here.place else places
+            access, other_access = here.access, there.access
+            other_line = there.line_in(here)
+            other_place = there.seen_from(here)
+            message = f"race in shared memory: a {access} here, a {other_access} in {other_place}"
         file = places[0][0] if places else self.file
         lines = [line for name, line in places if name == file]
         if not lines and not self._from_library(record):
             return None
-        access, other_access = _access(record), None
-        if kind == "race":
-            access, other_access = (
-                (record.findtext(f"what/{side}/direction") or "").lower() or None
-                for side in ("source", "destination")
-            )
         return Finding(
             kind=kind,
             severity="warning" if _level(record) == "warning" else "error",
-            message=_message(kind, text, record, lines),
+            message=message or _message(kind, text, record),
             hint=MASK_HINT if kind == "barrier" and _of_one_warp(record) else hint(kind),
             file=file,
             line=lines[0] if lines else None,
-            other_line=lines[1] if kind == "race" and len(lines) > 1 else None,
+            other_line=other_line,
             kernel=_kernel(record),
             block=_triple(record.find("who/blockIdx")),
             thread=_triple(record.find("who/threadIdx")),
@@ -191,6 +219,31 @@ class _Reader:
             access_bytes=_integer(record.findtext("what/size")) if kind != "leak" else None,
             tool=f"compute-sanitizer {self.tool}",
             space=_space(kind, record),
+        )
+
+    def _sides(self, record: ElementTree.Element) -> list[_Side]:
+        """Return the two accesses of a race, first one in the student's own file if there is one.
+
+        Of several places that the first access conflicts with, the first counts.
+        """
+        sides = []
+        for name in ("source", "destination"):
+            access = (record.findtext(f"what/{name}/direction") or "").lower()
+            where = record.find(f"what/{name}/where")
+            if not access or where is None:
+                return []
+            path, line = where.findtext("path") or "", _integer(where.findtext("line"))
+            file = self.files.get(PurePath(path).name)
+            sides.append(
+                _Side(
+                    access=access,
+                    place=(file, line) if file and line else None,
+                    function=where.findtext("func") or "another function",
+                    file_name=PurePath(path).name,
+                )
+            )
+        return sorted(
+            sides, key=lambda one: (not one.place, not one.place or one.place[0] != self.file)
         )
 
     def _kind(self, text: str) -> FindingKind:
@@ -231,7 +284,7 @@ def _address(frame: ElementTree.Element, copy: str) -> Iterator[int]:
         yield int(text, 16) - 1  # the report has the return address
 
 
-def _message(kind: FindingKind, text: str, record: ElementTree.Element, lines: list[int]) -> str:
+def _message(kind: FindingKind, text: str, record: ElementTree.Element) -> str:
     """Return what happened in a student's words, from the record's parts."""
     size = _integer(record.findtext("what/size"))
     space = _SPACES.get(record.findtext("what/space") or "", "")
@@ -245,11 +298,6 @@ def _message(kind: FindingKind, text: str, record: ElementTree.Element, lines: l
         case "uninitialized" if size:
             return f"reads {size} bytes of global memory that nobody has written"
         case "race":
-            first = (record.findtext("what/source/direction") or "").lower()
-            second = (record.findtext("what/destination/direction") or "").lower()
-            if first and second:
-                there = f"line {lines[1]}" if len(lines) > 1 else "the same line"
-                return f"race in shared memory: a {first} here, a {second} in {there}"
             return "race in shared memory"
         case "leak" if size:
             return f"{size} bytes of device memory were never freed"

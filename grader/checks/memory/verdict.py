@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from grader.checks.check import CheckOutcome
@@ -54,12 +54,15 @@ def combine(
     results: Sequence[ToolResult],
     cases: Sequence[Prepared],
     judged: Sequence[ToolResult] | None = None,
+    *,
+    given: Collection[str] = (),
 ) -> CheckOutcome[MemoryEvidence]:
     """Return the outcome of all runs over the same cases.
 
-    `judged` are the results that decide besides the findings: by default all.
+    `judged` are the results that decide besides the findings: by default all. `given` are the names
+    of the course's headers: a finding in the student's file says more than the same one in them.
     """
-    findings = merged_findings(finding for result in results for finding in result.findings)
+    findings = merged_findings((f for result in results for f in result.findings), given)
     evidence = MemoryEvidence(
         tools=tuple(result.run for result in results),
         cases=tuple(case.name for case, _ in cases),

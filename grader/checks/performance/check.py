@@ -38,10 +38,11 @@ class PerformanceCheck(Check[PerformanceEvidence]):
         if not context.can_share:
             return [_without_figures(Verdict.NOT_MEASURED, _NO_SHARING)]
         tiers = context.file.kernel.tiers
+        baseline = context.baseline()  # starts the server, which the setup has
         return [
             check_speed(
                 context.setup(private=False),
-                context.baseline(),
+                baseline,
                 oracle,
                 gpu,
                 tiers.of(context.file.language, gpu.name, gpu.architecture),

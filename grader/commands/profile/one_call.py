@@ -20,6 +20,8 @@ from grader.vocabulary import CheckName, Language, Memory
 _CALL, _MADE = "call.pt", "made"
 _MOST_BYTES = 64 << 20
 _MOST_REASON = 300
+# torch's profiler and its compiler load the whole of CUDA, and keep every event.
+_LIMITS = spawn.Limits(memory_mib=32768)
 
 
 def counted_case(file: FileContext) -> Case:
@@ -82,6 +84,7 @@ def run_once(
             cwd=folder,
             environment=spawn.clean_environment(folder),
             wall_s=wall_s,
+            limits=_LIMITS,
             gpu=file.gpu is not None,
         )
         made = scratch_dir.read_if_there(folder / _MADE, _MOST_BYTES)
@@ -89,4 +92,6 @@ def run_once(
         return made, ""
     if ended.end is spawn.End.TIME_LIMIT:
         return b"", f"it did not end within {wall_s:g} s"
+    if ended.end not in (spawn.End.EXITED, spawn.End.SIGNALED):
+        return b"", f"it was ended at its {ended.end.value}"
     return b"", one_line(last_line(ended.output, _MOST_REASON)) or "it printed nothing"
