@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import own_programs
 import pytest
@@ -26,6 +27,7 @@ from grader.build.artifact import Built, Rejected
 from grader.build.student_main import Target, build_main, build_program
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.program import runs
 from grader.checks.program.control_page import Kind, Place
 from grader.checks.program.runs import check_program, plan
 from grader.errors import ToolError
@@ -156,6 +158,26 @@ def test_who_cannot_tell_gets_the_reason(silu: Assignment, name: str) -> None:
 
 
 @pytest.mark.usefixtures("no_nvcc")
+@pytest.mark.slow
+def test_a_program_that_sleeps_is_tried_twice(
+    silu: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Perhaps the machine was to blame for the first time."""
+    built = build(silu, own_programs.main('    for (;;) std::system("sleep 1");\n'))
+    assert isinstance(built, Built)
+    started: list[Built] = []
+    real = runs._run
+
+    def counted(program: Built, *more: Any) -> Any:
+        started.append(program)
+        return real(program, *more)
+
+    monkeypatch.setattr(runs, "_run", counted)
+    sentence = run(silu, built).diagnosis
+    assert sentence.verdict is Verdict.TIME_LIMIT
+    assert len(started) == 2
+
+
 def test_a_file_that_is_no_text_is_not_compiled(silu: Assignment) -> None:
     unfit = SourceFile(path="main.cu", problem="main.cu is a symbolic link, not a file")
     built = build_main(silu, unfit, CPU)

@@ -14,6 +14,7 @@ from grader.judge.outcome import compiled_s
 from grader.judge.time_budget import TimeBudget
 from grader.report.verdict import Verdict
 from grader.sandbox.own_time import Spent
+from grader.vocabulary import Device
 
 WAITED = Diagnosis(Verdict.TIME_LIMIT, "slow", waited=True)
 BURNT = Diagnosis(Verdict.TIME_LIMIT, "slow")
@@ -90,35 +91,40 @@ def test_what_a_worker_says_that_it_compiled(
 
 
 class SharedGpu(TimeBudget):
-    """A budget on a GPU that another grading uses, or does not."""
+    """A budget on a GPU that another grading uses, or does not; None if nobody may ask for it."""
 
-    def __init__(self, shared: bool) -> None:
+    def __init__(self, shared: bool | None) -> None:
         super().__init__()
         self._shared = shared
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[bool]:
+        assert self._shared is not None, "a run on the CPU waits for a GPU"
         yield self._shared
 
 
 @pytest.mark.parametrize(
-    ("first", "shared", "tries"),
+    ("first", "device", "shared", "tries"),
     [
-        (WAITED, False, 2),
-        (BURNT, False, 1),
-        (BURNT, True, 2),
-        (WRONG, True, 1),
-        (None, True, 1),
+        (WAITED, Device.CUDA, False, 2),
+        (BURNT, Device.CUDA, False, 1),
+        (BURNT, Device.CUDA, True, 2),
+        (WRONG, Device.CUDA, True, 1),
+        (None, Device.CUDA, True, 1),
+        (WAITED, Device.CPU, None, 2),
+        (BURNT, Device.CPU, None, 1),
     ],
 )
-def test_when_there_is_a_second_try(first: Diagnosis | None, shared: bool, tries: int) -> None:
+def test_when_there_is_a_second_try(
+    first: Diagnosis | None, device: Device, shared: bool | None, tries: int
+) -> None:
     done = [first]
 
     def again() -> Diagnosis | None:
         done.append(WAITED)
         return done[-1]
 
-    result = second_try(SharedGpu(shared), first, again, lambda failure: failure)
+    result = second_try(SharedGpu(shared), device, first, again, lambda failure: failure)
     assert len(done) == tries
     assert result is done[-1]
 
@@ -129,4 +135,4 @@ def test_no_second_try_for_a_submission_that_has_idled_enough(budget: TimeBudget
     def again() -> Diagnosis:
         raise AssertionError("it was tried again")
 
-    assert second_try(budget, WAITED, again, lambda failure: failure) is WAITED
+    assert second_try(budget, Device.CPU, WAITED, again, lambda failure: failure) is WAITED

@@ -99,7 +99,11 @@ def check_correctness(
             attempted = attempt(case)
             if Verdict.TIME_LIMIT not in crashes:
                 attempted = second_try(
-                    setup.budget, attempted, partial(attempt, case), lambda one: one.failure
+                    setup.budget,
+                    setup.built.device,
+                    attempted,
+                    partial(attempt, case),
+                    lambda one: one.failure,
                 )
             judged = attempted.result
             if not attempted.loaded:

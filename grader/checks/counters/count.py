@@ -126,7 +126,7 @@ def check_host_counters(
             session.finish(_FINISH_S)
             return outcome, session.records()
 
-    outcome, records = second_try(setup.budget, run(), run, lambda one: one[0].failure)
+    outcome, records = second_try(setup.budget, Device.CPU, run(), run, lambda one: one[0].failure)
 
     def read() -> AccessCounts:
         counted = read_host(outcome.records, records, setup.built, text)

@@ -31,6 +31,7 @@ from grader.judge.session import Session
 from grader.protocol.targets import THREADS_PER_BLOCK
 from grader.report.evidence import CountersEvidence, LaunchResources
 from grader.report.verdict import Verdict
+from grader.vocabulary import Device
 
 
 def check_triton_counters(
@@ -98,4 +99,4 @@ def run_case(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolO
         with Session(setup.built, limits, setup.server, code=code, budget=setup.budget) as session:
             return run_under_tool(setup, session, [case], limits)
 
-    return second_try(setup.budget, run(), run, lambda outcome: outcome.failure)
+    return second_try(setup.budget, Device.CPU, run(), run, lambda outcome: outcome.failure)

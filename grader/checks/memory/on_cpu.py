@@ -34,7 +34,7 @@ from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
 from grader.report.evidence import Finding, MemoryEvidence
 from grader.text.hints import hints
-from grader.vocabulary import Memory, Visibility
+from grader.vocabulary import Device, Memory, Visibility
 
 _TAMPERED = "the submission wrote into the memory checker's report"
 _NO_ACCESS = "no kernel accessed any memory in this run"
@@ -109,7 +109,7 @@ def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
     def run() -> ToolResult:
         return _host_try(setup, text, cases, schedule)
 
-    return second_try(setup.budget, run(), run, lambda result: result.outcome.failure)
+    return second_try(setup.budget, Device.CPU, run(), run, lambda result: result.outcome.failure)
 
 
 def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> ToolResult:
@@ -192,7 +192,7 @@ def check_triton_memory(
         ) as session:
             return executor_result(setup, session, cases)
 
-    result = second_try(setup.budget, run(), run, lambda result: result.outcome.failure)
+    result = second_try(setup.budget, Device.CPU, run(), run, lambda result: result.outcome.failure)
     advance(executor_findings.tool_of(setup.built.language))
     return combine([result], cases)
 

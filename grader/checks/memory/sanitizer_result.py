@@ -17,6 +17,7 @@ from grader.judge.time_budget import TimeBudget
 from grader.sandbox import spawn
 from grader.system.retry import Pool
 from grader.text.printable import last_line
+from grader.vocabulary import Device
 
 
 def tool_result(
@@ -103,7 +104,9 @@ def run_tools(
         return results
     for i, name in enumerate(sanitizer.TOOLS):
         first = results[i]
-        results[i] = second_try(budget, first, partial(run, name), _unproven_failure, crowded=True)
+        results[i] = second_try(
+            budget, Device.CUDA, first, partial(run, name), _unproven_failure, crowded=True
+        )
         if results[i] is not first and results[i].outcome.failure is not None:
             break
     return results

@@ -70,7 +70,7 @@ def check_triton_gpu_memory(
         # Compiled meanwhile, if this machine has not compiled it before.
         program = pool.submit(launch_replay.find_program)
         session, executed = second_try(
-            setup.budget, execute(), execute, lambda one: one[1].outcome.failure
+            setup.budget, Device.CPU, execute(), execute, lambda one: one[1].outcome.failure
         )
         advance(executor_findings.TOOL)
         if executed.tampered is not None:

@@ -144,6 +144,7 @@ def check_program(
         """Run once more if the machine may have been the cause; return whether it is accepted."""
         done[number] = second_try(
             budget,
+            program.device,
             done[number],
             lambda: one(orders[number]),
             lambda run: run[1],
@@ -154,13 +155,14 @@ def check_program(
     # The first by itself: who is slow, or always wrong, need not be run again and again.
     done = [one(orders[0])]
     advance("run 1")
-    if again(0):
+    first_accepted = again(0)
+    if first_accepted:
         most = max(1, min(_AT_A_TIME, os.cpu_count() or 1))
         with Pool(most, thread_name_prefix="program") as pool:
             for number, result in enumerate(pool.map(one, orders[1:]), start=2):
                 done.append(result)
                 advance(f"run {number}")
-    failed = next((i for i in range(len(done)) if not again(i)), -1)
+    failed = next((i for i in range(1, len(done)) if not again(i)), -1) if first_accepted else 0
     runs = [run for run, _ in done][: failed + 1 or None]
     hint = done[failed][1].hint
     return CheckOutcome(
