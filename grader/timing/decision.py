@@ -25,7 +25,7 @@ from grader.timing.estimate import Estimate
 NOISE = 0.03
 # Rounds continue until the interval is this narrow, or this narrow and far from every tier.
 WIDTH = 0.01
-FAR_WIDTH = NOISE
+FAR_WIDTH = 0.015
 
 
 class Criterion(str, Enum):

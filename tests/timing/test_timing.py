@@ -151,11 +151,11 @@ def test_far_from_every_tier_less_will_do() -> None:
 
 
 def test_a_wide_interval_never_settles() -> None:
-    assert not settled(found(0.737, 0.75, 0.763), TIERS)
+    assert not settled(found(0.74, 0.75, 0.76), TIERS)
 
 
 def test_one_of_two_benchmarks_may_have_a_wider_interval() -> None:
-    one = found(0.736, 0.75, 0.764)
+    one = found(0.742, 0.75, 0.757)
     assert not settled(one, TIERS)
     assert settled(one, TIERS, benchmarks=2)
 
@@ -219,7 +219,7 @@ def test_a_tier_without_a_roof_needs_the_speedup() -> None:
 def test_rounds_continue_until_both_figures_are_settled() -> None:
     sure = (1.5, 1.5, 1.5)
     assert settled(both(sure, (0.7, 0.7, 0.7)), ROOFED)
-    assert not settled(both(sure, (0.688, 0.7, 0.712)), ROOFED)
+    assert not settled(both(sure, (0.69, 0.7, 0.71)), ROOFED)
 
 
 def test_on_a_linear_scale_less_will_do_above_the_best_tier_only() -> None:
