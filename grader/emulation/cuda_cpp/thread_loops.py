@@ -349,6 +349,32 @@ class _Kernel(KernelReader):
 
     # ---- writing ----
 
+    def _short_loops(self, first: int, last: int) -> Iterator[int]:
+        """Yield the places of loops of plain statements and a constant number of steps.
+
+        g++ expands them first and then vectorises the loop over the threads. A loop with an `if`
+        stays: expanded, it makes g++ warn of values that are set and used under one condition.
+        """
+        code = self.code
+        for place in range(first, last + 1):
+            if code.text(place) != "for" or directive(code, place):
+                continue
+            try:
+                opened, begin, end, close = self._header(place)
+                variables = self.declared(opened + 1, begin)
+            except UnsuitedError:  # of a loop over a range
+                continue
+            body = {code.text(at) for at in range(close + 1, self.end_of(place) + 1)}
+            if len(variables) != 1 or body & {"?", *KEYWORDS}:
+                continue
+            name, value = variables[0].name, variables[0].value
+            start = code.text(value[0]) if value and value[0] == value[1] else ""
+            test = [code.text(at) for at in range(begin + 1, end)]
+            step = {code.text(at) for at in range(end + 1, close)}
+            known = len(test) == 3 and (test[2].isdigit() or test[2] in self.constants)
+            if start.isdigit() and known and test[:2] == [name, "<"] and step == {"++", name}:
+                yield place
+
     def _edit(self, pieces: list[Piece], edits: list[Edit]) -> None:
         for piece in pieces:
             if piece.kind == "barrier":
@@ -362,6 +388,10 @@ class _Kernel(KernelReader):
                 edits.append(Edit(place=piece.last, where="after", text=end))
             elif piece.kind == "stride":
                 self._edit_stride(piece, edits)
+            if piece.kind in ("each", "stride"):
+                begin_of = piece.first if piece.kind == "each" else piece.head[3] + 1
+                for place in self._short_loops(begin_of, piece.last):
+                    edits.append(Edit(place=place, where="replace", text="GRADER_UNROLL for"))
 
     def _edit_stride(self, piece: Piece, edits: list[Edit]) -> None:
         opened, first, second, close = piece.head

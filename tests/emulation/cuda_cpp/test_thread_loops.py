@@ -134,6 +134,28 @@ def test_other_kernels_stay_as_they_are(body: str) -> None:
     assert not is_cut(body)
 
 
+@pytest.mark.parametrize(
+    ("loop", "expanded"),
+    [
+        ("for (int i = 0; i < B; ++i) x += s[i];", True),
+        ("for (int i = 0; i < 8; i++) for (int j = 0; j < n; ++j) x += s[j];", False),
+        ("\n#pragma unroll\nfor (int i = 0; i < B; ++i) x += s[i];", True),
+        ("for (int i = 0; i < n; ++i) x += s[i];", False),
+        ("for (int i = t; i < B; ++i) x += s[i];", False),
+        ("for (int i = 0; i < B; i += 2) x += s[i];", False),
+        ("for (int i = 0; i < B; ++i) if (s[i]) x += s[i];", False),
+        ("for (int i = 0; i < B; ++i) { int y = s[i]; x += y; }", True),
+        ("for (int i = 0; i < B; ++i) { int y = s[i]; if (y) x += y; }", False),
+        ("for (int i = 0; i < B; ++i) x += i < n ? s[i] : 0;", False),
+    ],
+)
+def test_short_loops_of_plain_statements_are_expanded(loop: str, expanded: bool) -> None:
+    body = f"s[t] = a[t]; __syncthreads(); int x = 0; {loop} a[t] = x;"
+    assert is_cut(body)
+    text = rewrite(FILE.format(body), file="k.cu").text
+    assert text.count("GRADER_UNROLL for") == expanded
+
+
 def test_the_checked_build_has_the_kernel_as_written() -> None:
     text = rewrite(FILE.format("s[t] = a[t]; __syncthreads(); a[t] = s[0];"), file="k.cu").text
     assert "GRADER_BARRIER" in text

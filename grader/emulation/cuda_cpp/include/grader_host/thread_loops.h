@@ -5,6 +5,7 @@
 //   GRADER_EACH_END(end)          and end with `end`
 //   GRADER_STRIDE(header, …)      a loop whose iterations run for all threads in turn
 //   GRADER_BARRIER
+//   GRADER_UNROLL                 before a loop of few steps, whose number is constant
 //
 // `calls`: the statements call functions that may read threadIdx. The checked build has the kernel as
 // it was written.
@@ -18,8 +19,11 @@
 #define GRADER_STRIDE(header, calls, type, name, kept, value, condition, ...) header
 #define GRADER_STRIDE_END(name, kept, step, ...)
 #define GRADER_BARRIER __syncthreads();
+#define GRADER_UNROLL
 
 #else
+
+#define GRADER_UNROLL _Pragma("GCC unroll 16")
 
 extern "C" void grader_begin_loops();
 extern "C" void* grader_keep(size_t bytes_of_a_thread);
