@@ -89,7 +89,9 @@ def row_of(sample: Sample, report: Report, device: Device) -> dict[str, Any]:
     findings = check.evidence.findings if isinstance(check.evidence, MemoryEvidence) else ()
     expected, fault = sample.expectation(), fault_of(sample)
     assert expected is not None and fault is not None
-    hit = next((f for f in findings if f.kind == fault.kind and expected.named_by(f.line)), None)
+    hits = [f for f in findings if f.kind == fault.kind and expected.named_by(f.line)]
+    of = [f for f in hits if f"compute-sanitizer {fault.gpu}" in f.tool.split(", ")]
+    hit = next(iter([*of, *hits]), None)
     return {
         "sample": key_of(sample),
         "agrees": not judge_sample(sample, expected, report, device).state.wrong,
