@@ -90,8 +90,8 @@ def row_of(sample: Sample, report: Report, device: Device) -> dict[str, Any]:
     expected, fault = sample.expectation(), fault_of(sample)
     assert expected is not None and fault is not None
     hits = [f for f in findings if f.kind == fault.kind and expected.named_by(f.line)]
-    of = [f for f in hits if f"compute-sanitizer {fault.gpu}" in f.tool.split(", ")]
-    hit = next(iter([*of, *hits]), None)
+    promised = f"compute-sanitizer {fault.gpu}"
+    hit = min(hits, key=lambda f: promised not in f.tool.split(", "), default=None)
     return {
         "sample": key_of(sample),
         "agrees": not judge_sample(sample, expected, report, device).state.wrong,

@@ -178,6 +178,7 @@ def test_a_program_that_sleeps_is_tried_twice(
     assert len(started) == 2
 
 
+@pytest.mark.usefixtures("no_nvcc")
 def test_a_file_that_is_no_text_is_not_compiled(silu: Assignment) -> None:
     unfit = SourceFile(path="main.cu", problem="main.cu is a symbolic link, not a file")
     built = build_main(silu, unfit, CPU)

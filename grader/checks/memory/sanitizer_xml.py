@@ -232,14 +232,12 @@ class _Reader:
             where = record.find(f"what/{name}/where")
             if not access or where is None:
                 return []
-            path, line = where.findtext("path") or "", _integer(where.findtext("line"))
-            file = self.files.get(PurePath(path).name)
             sides.append(
                 _Side(
                     access=access,
-                    place=(file, line) if file and line else None,
+                    place=self._place(where),
                     function=where.findtext("func") or "another function",
-                    file_name=PurePath(path).name,
+                    file_name=PurePath(where.findtext("path") or "").name,
                 )
             )
         return sorted(
@@ -254,10 +252,13 @@ class _Reader:
 
     def _lines(self, record: ElementTree.Element) -> Iterator[tuple[str, int]]:
         """Yield the student's files and lines: where it happened, other access, then callers."""
-        for element in record.iter():
-            path, line = element.findtext("path"), _integer(element.findtext("line"))
-            if path and line and (file := self.files.get(PurePath(path).name)):
-                yield file, line
+        yield from filter(None, map(self._place, record.iter()))
+
+    def _place(self, element: ElementTree.Element) -> tuple[str, int] | None:
+        """Return the student's file and line that an element names, None for another file."""
+        path, line = element.findtext("path"), _integer(element.findtext("line"))
+        file = self.files.get(PurePath(path).name) if path else None
+        return (file, line) if file and line else None
 
     def _host_lines(self, record: ElementTree.Element) -> Iterator[tuple[str, int]]:
         """Yield the student's files and lines on the host's stack, innermost first."""
