@@ -460,12 +460,6 @@ class Session:
     def _records(self, since: int) -> tuple[dict[str, Any], ...]:
         return parse_records(self._report.text(since))
 
-    def end_soon(self) -> None:
-        """Kill the worker without waiting, before `close`: workers that hold a GPU end slowly."""
-        if self._alive:
-            self._alive = False
-            self._program.signal_to_end()
-
     def close(self) -> None:
         """Kill the worker and all its descendants, and remove its folder."""
         contributes, self._alive = self._contributes and self._alive, False

@@ -153,5 +153,6 @@ def clean_environment(scratch: Path) -> dict[str, str]:
         TRITON_CACHE_DIR=str(scratch / CACHE),
         CUDA_CACHE_PATH=str(scratch / "cuda"),
         PYTHONDONTWRITEBYTECODE="1",
+        USER="grader",  # torch.compile asks for the user, who has no name in the sandbox
     )
     return environment

@@ -9,7 +9,6 @@ ones opens the GPU and compiles. Without a trace the last line of the output say
 
 import ctypes
 import importlib.util
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,6 @@ _CALLS = 2
 
 def main(file: str, entry: str, call: str, trace: str) -> None:
     """Call the submission, and store the trace."""
-    os.environ["USER"] = "grader"  # torch asks for it, and in the sandbox the user has no name
     import torch
     from torch.profiler import ProfilerActivity, profile, record_function
 

@@ -246,17 +246,11 @@ def test_memory_is_missing_while_a_submission_is_timed(
     class Torch(FakeSession):
         pid = os.getpid()
 
-        def __enter__(self) -> Torch:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
     def measured() -> measurement.Measured:
         return measurement.measure(
             pool,
             (built, lambda: cast(Session, Filling(pool, right)), Limits()),
-            (built, lambda: cast(Session, Torch(pool, right))),
+            (built, cast(Session, Torch(pool, right))),
             budget_s=5.0,
             throttled=list,
             first=lambda: True,

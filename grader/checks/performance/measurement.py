@@ -21,9 +21,9 @@ would profit.
 
 Both workers are woken on the same core, because cores are not equally fast.
 
-The baseline worker runs the oracle's `baseline` in the same build. It is timed alone before the
-submission's worker exists, and again beside it. The two figures must agree: what disturbs the
-baseline disturbs the measurement.
+The baseline worker runs the oracle's `baseline` in the same build, and stays for all benchmarks of
+a kernel. It is timed alone before the submission's worker exists, and again beside it. The two
+figures must agree: what disturbs the baseline disturbs the measurement.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -44,11 +45,13 @@ from grader.checks.performance.timed_worker import (
     Burst,
     StoppedError,
     TimedWorker,
+    loaded_session,
     overhead_s,
     per_call_s,
 )
 from grader.errors import GraderError
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
+from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
 from grader.report.verdict import Verdict
 from grader.timing.decision import NOISE
@@ -63,6 +66,7 @@ _GIVE_UP_ROUNDS = 18  # once the time is over, stop after so many, however few w
 _FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO = 1.0, 20
 _SKIPPED_MOST = 0.5  # share of rounds that may be discarded for throttling
 _RUN_S = 60.0  # limit for a call of the trusted baseline
+BASELINE_LIMITS = Limits(call_s=_RUN_S, load_s=_RUN_S, memory_mib=1 << 20)
 _Result = TypeVar("_Result")
 
 
@@ -126,7 +130,7 @@ class Measured:
 def measure(
     pool: BufferPool,
     submission: tuple[Built, Callable[[], Session], Limits],
-    baseline: tuple[Built, Callable[[], Session]],
+    baseline: tuple[Built, Session],
     *,
     budget_s: float,
     throttled: Callable[[], Sequence[str]],
@@ -134,50 +138,58 @@ def measure(
     enough: Callable[[Sequence[Round]], bool],
     tolerance: DriftTolerance = DRIFT_TOLERANCE,
 ) -> Measured:
-    """Measure one benchmark.
+    """Measure one benchmark, beside the loaded session of the baseline.
 
     `throttled` returns the reasons why the GPU is slower at this moment than it could be; `first`
     draws whether the baseline begins a round. Rounds continue until `enough` accepts
     them or `budget_s` is spent, not counting the time in which the submission compiles and
     tunes. A slow GPU may take longer: there are always as many rounds as an interval needs.
     """
-    limits = Limits(call_s=_RUN_S, load_s=_RUN_S, memory_mib=1 << 20)
     deadline_s = time.monotonic() + budget_s
+    built, baseline_session = baseline
     collecting = gc.isenabled()
     gc.disable()  # a collection can start at any moment and takes milliseconds
     try:
-        with baseline[1]() as baseline_session:
-            baseline_worker = TimedWorker(baseline_session, baseline[0], limits, pool, trusted=True)
-            _baseline_step(baseline_worker.warm_up)
-            begun_s = time.monotonic()
-            single_burst_s, alone_s = _baseline_step(baseline_worker.time_alone)
-            if tolerance.retime_alone:
-                deadline_s -= time.monotonic() - begun_s
-            try:
-                with gpu_errors(), submission[1]() as session:
-                    worker = TimedWorker(
-                        session, submission[0], submission[2], pool, other=baseline_worker
-                    )
-                    call_s = worker.warm_up(overhead_s(single_burst_s, alone_s))
-                    if call_s > max(_FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO * alone_s):
-                        return Measured(failure=_far_too_slow(call_s, alone_s))
-                    rounds = _Rounds(baseline_worker, worker, single_burst_s, alone_s)
-                    rounds.take(deadline_s + worker.tuning_s, throttled, first, enough)
-                    if not tolerance.retime_alone:
-                        baseline_session.end_soon()  # both end at the same time
-            except GpuOutOfMemoryError:
-                # The worker has ended: if the memory is free now, the submission held it.
-                return Measured(
-                    failure=out_of_memory_diagnosis(submission[0], lambda: pool.refresh([0]))
-                )
-            if tolerance.retime_alone:
-                rounds.set_alone_after(_baseline_step(baseline_worker.time_alone)[1])
-            return rounds.measured(tolerance)
+        baseline_worker = _baseline_step(
+            lambda: TimedWorker(baseline_session, built, BASELINE_LIMITS, pool, trusted=True)
+        )
+        _baseline_step(baseline_worker.warm_up)
+        begun_s = time.monotonic()
+        single_burst_s, alone_s = _baseline_step(baseline_worker.time_alone)
+        if tolerance.retime_alone:
+            deadline_s -= time.monotonic() - begun_s
+        try:
+            with gpu_errors(), loaded_session(submission[1], submission[0], submission[2]) as own:
+                worker = TimedWorker(own, submission[0], submission[2], pool, other=baseline_worker)
+                call_s = worker.warm_up(overhead_s(single_burst_s, alone_s))
+                if call_s > max(_FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO * alone_s):
+                    return Measured(failure=_far_too_slow(call_s, alone_s))
+                rounds = _Rounds(baseline_worker, worker, single_burst_s, alone_s)
+                rounds.take(deadline_s + worker.tuning_s, throttled, first, enough)
+        except GpuOutOfMemoryError:
+            # The worker has ended: if the memory is free now, the submission held it.
+            return Measured(
+                failure=out_of_memory_diagnosis(submission[0], lambda: pool.refresh([0]))
+            )
+        if tolerance.retime_alone:
+            rounds.set_alone_after(_baseline_step(baseline_worker.time_alone)[1])
+        return rounds.measured(tolerance)
     except StoppedError as stopped:
         return Measured(failure=stopped.diagnosis)
     finally:
         if collecting:
             gc.enable()
+        baseline_session.detach()
+
+
+@contextmanager
+def loaded_baseline(built: Built, server: PythonServer | None) -> Iterator[Session]:
+    """Start a session of the baseline for the block, with the baseline loaded."""
+    with ExitStack() as ending:
+        loading = loaded_session(
+            lambda: Session(built, BASELINE_LIMITS, server), built, BASELINE_LIMITS
+        )
+        yield _baseline_step(lambda: ending.enter_context(loading))
 
 
 def _far_too_slow(call_s: float, alone_s: float) -> Diagnosis:

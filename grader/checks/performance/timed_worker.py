@@ -1,11 +1,12 @@
-"""A worker under measurement: load, warm up, and time bursts of calls."""
+"""A worker under measurement: load, map buffers, warm up, and time bursts of calls."""
 
 from __future__ import annotations
 
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from grader.assignment.model import Limits
@@ -57,10 +58,20 @@ def overhead_s(single_burst_s: Sequence[float], call_s: float) -> float:
     return min(max(one_s - call_s, 0.0), one_s)
 
 
-class TimedWorker:
-    """A worker that has loaded what was built and mapped the pool's buffers.
+@contextmanager
+def loaded_session(start: Callable[[], Session], built: Built, limits: Limits) -> Iterator[Session]:
+    """Start a session for the block and load what was built; raise StoppedError if it cannot be."""
+    with start() as session:
+        outcome = session.load()
+        if not outcome.done:
+            raise StoppedError(explain(outcome, built, limits, Phase.LOADING))
+        yield session
 
-    Raises StoppedError if it cannot be loaded.
+
+class TimedWorker:
+    """The worker of a loaded session, with the pool's buffers mapped.
+
+    Raises StoppedError if they cannot be mapped.
 
     A `trusted` worker runs the baseline: `grade verify` proves its results, so they are not judged
     here, and it may return new tensors where torch offers nothing else. A worker is woken on the
@@ -88,9 +99,6 @@ class TimedWorker:
         self.most = pool.sets
         # Seconds of the first call beyond a later one.
         self.tuning_s = 0.0
-        loaded = self._session.load()
-        if not loaded.done:
-            raise StoppedError(explain(loaded, self._built, self._limits, Phase.LOADING))
         attached = self._session.attach(self._pool.buffers)
         if not attached.done:
             raise StoppedError(explain(attached, self._built, self._limits, Phase.BETWEEN_CALLS))
