@@ -33,13 +33,14 @@ __device__ __half* piece(__half (*tile)[DIM], int row, int col)
 __device__ void load_rows(__half (*tile)[DIM], int rows, const __half* from, int first, int n,
                           int d)
 {
-    // TODO(student): about 6 lines
-#pragma unroll 1  // registers for one address: more are not left
-    for (int i = threadIdx.x; i < rows * (DIM / VEC); i += BLOCK) {
-        const int row = i / (DIM / VEC), col = i % (DIM / VEC) * VEC;
-        const bool there = first + row < n && col < d;
-        const __half* source = there ? from + static_cast<long long>(first + row) * d + col : from;
-        __pipeline_memcpy_async(piece(tile, row, col), source, 16, there ? 0 : 16);
+    // TODO(student): about 8 lines
+    constexpr int STEP = BLOCK / (DIM / VEC);  // rows that the block copies at once
+    const int row = threadIdx.x / (DIM / VEC), col = threadIdx.x % (DIM / VEC) * VEC;
+    const __half* source = from + static_cast<long long>(first + row) * d + col;
+    for (int i = 0; i < rows; i += STEP, source += STEP * d) {
+        const bool there = first + row + i < n && col < d;
+        __pipeline_memcpy_async(piece(tile, row + i, col), there ? source : from, 16,
+                                there ? 0 : 16);
     }
     // end
 }
@@ -93,12 +94,13 @@ __device__ void add_rows(float (&sums)[DIM / MMA_N][4], const float (&factors)[B
     // end
 }
 
-// The softmax of the warp's 16 rows, online: scores become weights, and the sums are corrected.
+// The softmax of the warp's 16 rows, online: scores become weights, 2 to the power of `factor` times
+// the distance to the largest, and the sums are corrected.
 // A lane has the rows lane / 4 and lane / 4 + 8, of which `total` has its own columns.
 __device__ void soften(float (&scores)[BN / MMA_N][4], float (&largest)[2], float (&total)[2],
-                       float (&sums)[DIM / MMA_N][4])
+                       float (&sums)[DIM / MMA_N][4], float factor)
 {
-    // TODO(student): about 17 lines
+    // TODO(student): about 18 lines
     for (int half = 0; half < 2; ++half) {
         float above = largest[half];
         for (const auto& tile : scores)
@@ -106,14 +108,15 @@ __device__ void soften(float (&scores)[BN / MMA_N][4], float (&largest)[2], floa
         // The four lanes of a row together.
         above = fmaxf(above, __shfl_xor_sync(0xffffffff, above, 1));
         above = fmaxf(above, __shfl_xor_sync(0xffffffff, above, 2));
-        const float correction = power_of_two(largest[half] - above);
+        const float correction = power_of_two(factor * (largest[half] - above));
         largest[half] = above;
         total[half] *= correction;
         for (auto& tile : sums)
             for (int e = 2 * half; e < 2 * half + 2; ++e) tile[e] *= correction;
+        const float shift = factor * above;
         for (auto& tile : scores)
             for (int e = 2 * half; e < 2 * half + 2; ++e) {
-                tile[e] = power_of_two(tile[e] - above);
+                tile[e] = power_of_two(factor * tile[e] - shift);  // one instruction for the sum
                 total[half] += tile[e];
             }
     }
@@ -151,18 +154,16 @@ attention_kernel(const __half* q,  // (heads, n, d)
             __pipeline_commit();
         }
 
-        // 3. The scores, for powers of two. A key past the end weighs nothing.
+        // 3. The scores, not scaled yet. A key past the end weighs nothing.
         float scores[BN / MMA_N][4];
         multiply_rows(scores, own, keys[now]);
-        for (auto& tile : scores)
-            for (float& score : tile) score *= LOG2_E * scale;
         if (key + BN > n)
             for (int j = 0; j < BN / MMA_N; ++j)
                 for (int e = 0; e < 4; ++e)
                     if (key + j * MMA_N + lane % 4 * 2 + e % 2 >= n) scores[j][e] = -INFINITY;
 
         // 4. Their softmax, and the weighted values, which are added to those before.
-        soften(scores, largest, total, sums);
+        soften(scores, largest, total, sums, LOG2_E * scale);
         add_rows(sums, scores, values[now]);
 
         // 5. The next tiles must be complete, and all warps done with these.

@@ -33,7 +33,7 @@ __device__ __half* piece(__half (*tile)[DIM], int row, int col)
 __device__ void load_rows(__half (*tile)[DIM], int rows, const __half* from, int first, int n,
                           int d)
 {
-    // TODO(student): about 6 lines
+    // TODO(student): about 8 lines
     // end
 }
 
@@ -60,12 +60,13 @@ __device__ void add_rows(float (&sums)[DIM / MMA_N][4], const float (&factors)[B
     // end
 }
 
-// The softmax of the warp's 16 rows, online: scores become weights, and the sums are corrected.
+// The softmax of the warp's 16 rows, online: scores become weights, 2 to the power of `factor` times
+// the distance to the largest, and the sums are corrected.
 // A lane has the rows lane / 4 and lane / 4 + 8, of which `total` has its own columns.
 __device__ void soften(float (&scores)[BN / MMA_N][4], float (&largest)[2], float (&total)[2],
-                       float (&sums)[DIM / MMA_N][4])
+                       float (&sums)[DIM / MMA_N][4], float factor)
 {
-    // TODO(student): about 17 lines
+    // TODO(student): about 18 lines
         // The four lanes of a row together.
     // end
 }
@@ -82,7 +83,7 @@ attention_kernel(const __half* q,  // (heads, n, d)
     // TODO(student): about 50 lines
     // 1. Where am I: the head, the block's queries. The warp's 16 queries stay in registers.
         // 2. Begin to load the next keys and values, to where those of the last step were.
-        // 3. The scores, for powers of two. A key past the end weighs nothing.
+        // 3. The scores, not scaled yet. A key past the end weighs nothing.
         // 4. Their softmax, and the weighted values, which are added to those before.
         // 5. The next tiles must be complete, and all warps done with these.
     // 6. Store: the quotients to the place of the warp's queries, and from there 16 bytes a lane.
