@@ -124,5 +124,8 @@ def _is_shared(operand: str, own: frozenset[str], *, named: bool) -> bool:
     base = _BASE.match(operand)
     if not named or base is None or _VALUE.match(operand):
         return False
-    # A function's name alone is its address.
-    return base[0] not in own and operand != base[0]
+    # `D.12.v[0]` is a part of `D.12`.
+    names = base[0].split(".")
+    if any(".".join(names[:count]) in own for count in range(1, len(names) + 1)):
+        return False
+    return operand != base[0]  # a function's name alone is its address

@@ -207,6 +207,17 @@ def test_members_of_pointers_are_operands_of_their_own(
     assert tuple(a.line for a in cuda_cpp.unhooked(dump, file="k.cu")) == missed
 
 
+@pytest.mark.parametrize(
+    ("statement", "missed"),
+    [("s.v[i_5] = _3;", ()), ("D.12.v[0] = _3;", ()), ("tile.v[0] = _3;", (3,))],
+)
+def test_an_array_in_a_local_struct_needs_no_hook(statement: str, missed: tuple[int, ...]) -> None:
+    local = "{\n  struct Values D.12;\n  struct Scratch s;\n  static struct Values tile;"
+    dump = DUMP.replace("{\n  __builtin___tsan_read16 (q_2(D));", local)
+    dump = dump.replace("_Z1f6Float4S_ (OPERANDS);", statement)
+    assert tuple(a.line for a in cuda_cpp.unhooked(dump, file="k.cu")) == missed
+
+
 def test_each_way_of_passing_a_struct(tmp_path: Path) -> None:
     types = [(("float", 0),), (("float4", 0),), (("double", 3), ("char", 0)), (("__half", 0),) * 3]
     generated = [

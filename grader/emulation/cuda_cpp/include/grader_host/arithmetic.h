@@ -227,12 +227,12 @@ GRADER_INLINE unsigned __fns(unsigned mask, unsigned base, int n) {
 
 // ---- conversions and punning ----
 
-GRADER_INLINE int __float_as_int(float x) { int r; __builtin_memcpy(&r, &x, 4); return r; }
-GRADER_INLINE unsigned __float_as_uint(float x) { unsigned r; __builtin_memcpy(&r, &x, 4); return r; }
-GRADER_INLINE float __int_as_float(int x) { float r; __builtin_memcpy(&r, &x, 4); return r; }
-GRADER_INLINE float __uint_as_float(unsigned x) { float r; __builtin_memcpy(&r, &x, 4); return r; }
-GRADER_INLINE long long __double_as_longlong(double x) { long long r; __builtin_memcpy(&r, &x, 8); return r; }
-GRADER_INLINE double __longlong_as_double(long long x) { double r; __builtin_memcpy(&r, &x, 8); return r; }
+GRADER_INLINE int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+GRADER_INLINE unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+GRADER_INLINE float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+GRADER_INLINE float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+GRADER_INLINE long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
+GRADER_INLINE double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
 GRADER_INLINE int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
 GRADER_INLINE int __double2loint(double x) { return (int)__double_as_longlong(x); }
 GRADER_INLINE double __hiloint2double(int hi, int lo) {

@@ -45,10 +45,12 @@ namespace ptx {
 
 // ---- registers: bits, whatever the type of the operand ----
 
+// An operand that is read as another type: a load that a hook sees, and none if it is a register.
+template <class T> struct __attribute__((may_alias)) Aliased { T value; };
 template <class To, class From> GRADER_INLINE To as(const From& from) {
+    if constexpr (sizeof(To) <= sizeof(From)) return reinterpret_cast<const Aliased<To>&>(from).value;
     To to{};
-    if constexpr (sizeof(To) <= sizeof(From)) __builtin_memcpy(&to, &from, sizeof(To));
-    else __builtin_memcpy(&to, &from, sizeof(From));
+    reinterpret_cast<Aliased<From>&>(to).value = from;
     return to;
 }
 template <class To, class From> GRADER_INLINE void put(To& to, const From& from) {
@@ -327,7 +329,7 @@ template <int Count, int Transposed> GRADER_INLINE Values<unsigned, Count> load_
     const unsigned l = lane();
     if (l < 8 * Count) {
         const Values<unsigned, 4> loaded = *reinterpret_cast<const Values<unsigned, 4>*>(row);
-        __builtin_memcpy(&mine, &loaded, 16);
+        for (int i = 0; i < 8; ++i) mine.v[i] = (unsigned short)(loaded.v[i / 2] >> i % 2 * 16);
     }
     all_lanes(mine, all);
     Values<unsigned, Count> result;
@@ -376,11 +378,15 @@ GRADER_INLINE auto mma(Values<unsigned, Depth * (int)sizeof(T) / 8> a, Values<un
     for (int i = 0; i < a_registers; ++i) mine.a[i] = a.v[i];
     for (int i = 0; i < b_registers; ++i) mine.b[i] = b.v[i];
     all_lanes(mine, all);
+    constexpr int each = 4 / (int)sizeof(Result);  // results of a register
     Result sums[4];
-    __builtin_memcpy(sums, c.v, sizeof sums);
+    for (int i = 0; i < 4; ++i) sums[i] = as<Result>(c.v[i / each] >> i % each * 8 * (int)sizeof(Result));
     products<T, Depth>(all, (int)lane(), sums);
     Values<unsigned, (int)sizeof(Result)> result;
-    __builtin_memcpy(result.v, sums, sizeof sums);
+    for (int i = 0; i < 4; i += each) {
+        result.v[i / each] = as<unsigned>(sums[i]);
+        for (int j = 1; j < each; ++j) result.v[i / each] |= as<unsigned>(sums[i + j]) << j * 8 * (int)sizeof(Result);
+    }
     return result;
 }
 
