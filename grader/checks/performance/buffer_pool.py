@@ -8,7 +8,8 @@ wrong until the last moment: work that begins too early computes garbage.
     order     draw the sets that a burst calls: a random number of them, in random order
     refresh   draw inputs for those and for decoys, mask them, poison outputs
     arm       unmask; refuse if outputs have appeared already; restore the canaries
-    sample    read a few cells of some outputs before the clock stops
+    sample    read a few cells of some outputs before the clock stops; first a piece of the last
+              one, without a kernel, which would wait until the worker's had run
     judge     verify every output, that it is what the sample saw, and that the outputs of sets
               that were not called are untouched
 
@@ -45,18 +46,21 @@ _FEWEST_CALLED = 0.75  # as a share of the sets
 _CANARIES = 64
 _CELLS = 64  # of each output, for a sample
 _SAMPLED_SETS = 3
+_PIECE = 1024  # elements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """Cells of some sets' outputs, read before the clock stopped.
 
-    `order` holds the sets that were called, `sets` those that were sampled.
+    `order` holds the sets that were called, `sets` those that were sampled. `pieces` are bytes of
+    the outputs of the last set.
     """
 
     order: tuple[int, ...]
     sets: tuple[int, ...]
     values: torch.Tensor
+    pieces: tuple[torch.Tensor, ...]
 
 
 class _BufferSet:
@@ -100,6 +104,7 @@ class BufferPool:
         self._order: Sequence[int] = ()
         self._inputs = TimedInputs(random.Random(f"segments {seed}"), self._generator)
         self._cells: dict[str, torch.Tensor] = {}
+        self._pieces: dict[str, slice] = {}
         # Every bit pattern may be a right integer, so integer poisons differ from burst to burst.
         self._poisons: dict[str, int] = {}
 
@@ -152,6 +157,9 @@ class BufferPool:
             floating = buffer.dtype.is_floating_point
             self._poisons[buffer.name] = _NAN if floating else self._rng.randrange(256)
             self._cells[buffer.name] = self._positions(buffer, _CELLS)
+            elements = buffer.size // buffer.dtype.itemsize
+            begin = self._rng.randrange(max(elements - _PIECE, 0) + 1)
+            self._pieces[buffer.name] = slice(begin, begin + _PIECE)
 
     def _draw_inputs(self, number: int) -> None:
         """Draw a set's inputs; an oracle with `refresh` changes the inputs of an earlier draw."""
@@ -208,8 +216,20 @@ class BufferPool:
 
         The number of cells does not depend on the burst, so reading always takes the same time.
         """
+        pieces = self._copied_pieces(order[-1])
         sets = (order[-1], *self._rng.choices(order, k=_SAMPLED_SETS - 1))
-        return Sample(order=tuple(order), sets=sets, values=self._gather(sets).to("cpu"))
+        values = self._gather(sets).to("cpu")
+        return Sample(order=tuple(order), sets=sets, values=values, pieces=pieces)
+
+    def _copied_pieces(self, number: int) -> tuple[torch.Tensor, ...]:
+        """Copy a piece of each output of a set to host memory.
+
+        The copy engine works beside the kernels of other processes, where a kernel takes its turn
+        after them. So outputs that a worker has not waited for are seen as they are.
+        """
+        one = self._sets[number]
+        pieces = (one.flat[buffer.name][self._pieces[buffer.name]] for buffer in one.written)
+        return tuple(piece.to("cpu", copy=True).view(torch.uint8) for piece in pieces)
 
     def _gather(self, sets: Sequence[int]) -> torch.Tensor:
         parts = [
@@ -238,7 +258,8 @@ class BufferPool:
             )
         if (wrong := wrong or self._judge_calls(sample.order)) is not None:
             return wrong
-        if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
+        now = (self._gather(sample.sets).cpu(), *self._copied_pieces(sample.order[-1]))
+        if not all(map(torch.equal, now, (sample.values, *sample.pieces))):
             return Diagnosis(
                 Verdict.TAMPERED,
                 "outputs were written after the worker had answered",
