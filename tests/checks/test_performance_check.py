@@ -86,6 +86,7 @@ def checked(
     monkeypatch.setattr(copy_bandwidth, "kernel_waits", waits)
     monkeypatch.setattr(copy_bandwidth, "_LOOK_AGAIN_S", 0.0)
     monkeypatch.setattr(check, "gpu_errors", lambda room=0: contextlib.nullcontext())
+    monkeypatch.setattr(check, "loaded_baseline", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(check, "_measure_one", one)
     monkeypatch.setattr(check, "performance_evidence", lambda *_: None)
     made = [
@@ -95,6 +96,7 @@ def checked(
     bench: Any = SimpleNamespace(
         built=SimpleNamespace(language=Language.TRITON),
         assignment=dataclasses.replace(SILU, benchmarks=tuple(made)),
+        server=None,
     )
     gpu: Any = SimpleNamespace(uuid="none")
     lent: Any = None

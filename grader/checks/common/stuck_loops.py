@@ -249,6 +249,12 @@ def _away(loop: Loop, name: str, shown: str, *, sure: bool = True) -> str | None
     )
 
 
+def _is_constant(name: str, text: str) -> bool:
+    """True for a name that the file gives one value, whatever the input."""
+    word = re.escape(name)
+    return bool(re.search(rf"\bconstexpr\b[^;()]*\b{word}\s*=|#\s*define\s+{word}\b", text))
+
+
 def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     """Recognise a step that changes nothing: `+= blockIdx.x`, `/=` at 0, `*=` from 0."""
     word = re.escape(name)
@@ -265,7 +271,7 @@ def _zero_step(loop: Loop, name: str, shown: str, text: str) -> str | None:
     quotient = re.fullmatch(r"\(?\s*([A-Za-z_]\w*)\s*\)?\s*/\s*(?:[\w.]+|\([^()]*\))", number)
     floating = rf"\b(?:float|double)\s+(?:\w+\s*=[^;]{{0,300}},\s*)?{re.escape(amount)}\b"
     whole = not re.search(floating, text) and not re.search(r"\d\.|\.\d", number)
-    if sign in "+-" and quotient and whole:
+    if sign in "+-" and quotient and whole and not _is_constant(quotient[1], text):
         return (
             f"the loop `{shown}` adds `{amount}` to `{name}`, and `{number}` is 0 for a small "
             f"`{quotient[1]}`"
