@@ -59,6 +59,19 @@ Clock unfenced[kMaxThreads];          // acquired, without a fence since
 Known acquired;                       // by the running block
 Known unfenced_blocks;
 std::unordered_map<uintptr_t, Word> words;
+// Where the latest words are: threads come back to a few.
+struct Recent {
+    uintptr_t address;
+    Word* word;
+};
+constexpr size_t kRecent = 64;
+Recent recent[kRecent];
+
+Word& word_at(uintptr_t address) {
+    Recent& slot = recent[address / 4 % kRecent];
+    if (slot.address != address) slot = {address, &words[address]};
+    return *slot.word;
+}
 
 // Optimised for vector instructions: every atomic after a fence joins two clocks.
 __attribute__((optimize("O3"))) void join(Clock& into, const Clock& from) {
@@ -149,6 +162,7 @@ void acquire_blocks() {
 void launch_begins() {
     state.fenced = false;
     words.clear();
+    memset(recent, 0, sizeof recent);
 }
 
 void block_begins(uint32_t first_epoch) {
@@ -194,11 +208,12 @@ unsigned segment(unsigned thread) { return clocks_in_epoch ? segments[thread] : 
 void strong_access(unsigned thread, uintptr_t address, bool may_lock) {
     if (!state.fenced) return;
     clocks_in_epoch = true;
-    Word& word = words[address];
+    Word& word = word_at(address);
     // Acquire.
     const bool current = word.epoch == current_epoch;
     const bool own = current && word.from == thread && word.version == versions[thread] && !word.threads.empty();
-    if (current && !own && !word.threads.empty()) {
+    const bool acquires = current && !own && !word.threads.empty();
+    if (acquires) {
         join(may_lock ? unfenced[thread] : clocks[thread], word.threads);
         ++versions[thread];
     }
@@ -219,7 +234,8 @@ void strong_access(unsigned thread, uintptr_t address, bool may_lock) {
     if (own) {
         word.threads[thread] = std::max(word.threads[thread], released[thread]);
     } else {
-        join(word.threads, clocks[thread]);
+        if (acquires && !may_lock) word.threads = clocks[thread];  // which has learnt all of the word's
+        else join(word.threads, clocks[thread]);
         word.from = uint16_t(thread);
         word.version = versions[thread];
     }
