@@ -49,11 +49,13 @@ gpu-test: .venv/.ready-test
 verify: .venv/.ready
 	$(BIN)/grade verify
 
+# Packages of an active environment count as installed, and their commands are on its path.
+check: export PATH := $(abspath $(BIN)):$(PATH)
 check: .venv/.ready-check
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	ruff format --check .
+	ruff check .
+	mypy
+	lint-imports
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
