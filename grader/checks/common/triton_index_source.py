@@ -53,7 +53,7 @@ def triton_index_hint(found: Finding, text: str) -> str:
         if of_all and (
             words := _to_the_end(function, values, call.lineno)
             or _lacks_axis(found, address, values, call.lineno)
-            or _not_multiplied(found, address, function, values)
+            or _not_multiplied(found, address, values)
         ):
             return words
         wide = _mask(call)
@@ -113,12 +113,7 @@ def _differing(found: Finding) -> list[int]:
     return [at for at in range(3) if one and other and one[at] != other[at]]
 
 
-def _not_multiplied(
-    found: Finding,
-    address: ast.expr,
-    function: ast.FunctionDef,
-    values: Mapping[str, list[ast.expr]],
-) -> str:
+def _not_multiplied(found: Finding, address: ast.expr, values: Mapping[str, list[ast.expr]]) -> str:
     """Recognise a program's number that is added to an address as it is.
 
     The two programs of a race differ along one axis of the grid; its number must be in the address.
@@ -138,7 +133,8 @@ def _not_multiplied(
     name, made = held[0]
     products = [
         node
-        for node in ast.walk(function)
+        for part in (address, *(given for word in used for given in values.get(word, [])))
+        for node in ast.walk(part)
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, (ast.Mult, ast.Mod, ast.FloorDiv))
         and any(isinstance(side, ast.Name) and side.id == name for side in (node.left, node.right))
