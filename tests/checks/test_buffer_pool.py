@@ -6,7 +6,7 @@ attack takes a few lines and always happens.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -282,6 +282,24 @@ def test_outputs_written_after_the_clock_stopped_are_seen(pool: BufferPool) -> N
     sentence = pool.judge(sample)
     assert sentence is not None
     assert sentence.verdict is Verdict.TAMPERED
+    assert "after the worker had answered" in sentence.message
+
+
+def test_outputs_that_are_complete_when_a_kernel_reads_them_are_seen(
+    pool: BufferPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gather = pool._gather
+
+    def after_the_workers_kernels(sets: Sequence[int]) -> torch.Tensor:
+        for input, output in zip(pool.buffers[::2], pool.buffers[1::2], strict=True):
+            right(input.values, output.values, N)
+        return gather(sets)
+
+    pool.refresh(ALL)
+    assert pool.arm() is None
+    monkeypatch.setattr(pool, "_gather", after_the_workers_kernels)
+    sentence = pool.judge(pool.sample(list(range(SETS))))
+    assert sentence is not None
     assert "after the worker had answered" in sentence.message
 
 

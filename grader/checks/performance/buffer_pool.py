@@ -224,8 +224,8 @@ class BufferPool:
     def _copied_pieces(self, number: int) -> tuple[torch.Tensor, ...]:
         """Copy a piece of each output of a set to host memory.
 
-        The copy engine works beside the kernels of other processes, where a kernel takes its turn
-        after them. So outputs that a worker has not waited for are seen as they are.
+        A kernel may get its turn only after those of other processes, and then sees what a worker
+        has not waited for as if it had. A copy needs no turn (docs/decisions/rounds.md).
         """
         one = self._sets[number]
         pieces = (one.flat[buffer.name][self._pieces[buffer.name]] for buffer in one.written)

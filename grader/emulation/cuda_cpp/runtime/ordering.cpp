@@ -69,7 +69,7 @@ Recent recent[kRecent];
 
 Word& word_at(uintptr_t address) {
     Recent& slot = recent[address / 4 % kRecent];
-    if (slot.address != address) slot = {address, &words[address]};
+    if (!slot.word || slot.address != address) slot = {address, &words[address]};
     return *slot.word;
 }
 
