@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -184,7 +185,10 @@ def test_gpu_memory_comes_back(first_gpu: Gpu, silu: Assignment) -> None:
     before = free_mib(first_gpu)
     for _ in range(3):
         grade_on(first_gpu, silu, REPOSITORY / "reference", language=Language.CUDA)
-    assert before - free_mib(first_gpu) < 64
+    deadline = time.monotonic() + 60  # Tests beside this one hold memory of the same GPU.
+    while (held := before - free_mib(first_gpu)) >= 64 and time.monotonic() < deadline:
+        time.sleep(1)
+    assert held < 64
 
 
 def free_mib(gpu: Gpu) -> int:
