@@ -77,6 +77,7 @@ def test_why_there_is_no_code_is_one_sentence(tmp_path: Path, text: str, reason:
     assert not target.exists()
 
 
+@pytest.mark.slow
 def test_a_kernel_has_no_code_of_torch_compile(tmp_path: Path) -> None:
     source, target = REPOSITORY / "reference" / "vector_add", tmp_path / "code.py"
     told = profiled(source, target, "vector_add", "--language", "triton", "--device", "cpu")

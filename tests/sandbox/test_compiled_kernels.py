@@ -230,6 +230,7 @@ def test_names_without_end_are_not_all_looked_at(
         def __exit__(self, *_: object) -> None:
             self.listing.close()
 
+    monkeypatch.setattr(compiled_kernels, "_MOST_NAMES", 100)
     place = lay(tmp_path, FOLDER, {})
     for number in range(2 * compiled_kernels._MOST_NAMES):
         os.mknod(place / f"k{number}.so")
