@@ -163,13 +163,13 @@ GRADER_HOT bool touch_quietly(F form, ShadowCell* cells, uintptr_t offset, uint3
     return true;
 }
 
-template <Space space>
-[[gnu::noinline]] void log_access(unsigned bytes, bool write, bool atomic, uintptr_t address, uintptr_t pc) {
-    if (state.thread_log->size() >= counters::kLogLimit) {
-        counters::truncated();
-        return;
-    }
-    state.thread_log->push_back({address, uint32_t(pc - state.image), uint8_t(bytes), write, space == Space::shared, atomic});
+[[gnu::noinline]] inline void log_access(uintptr_t address, AccessKey key) {
+    if (state.thread_log->size() < counters::kLogLimit) state.thread_log->push_back({address, key});
+    else counters::truncated();
+}
+
+template <Space space, class F> AccessKey key_of(F form, uintptr_t pc) {
+    return {uint32_t(pc - state.image), form.bytes, form.write, space == Space::shared, form.atomic};
 }
 
 // True if every byte belongs to a declared variable of the block.
@@ -225,7 +225,7 @@ inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
         if (form.write && a.must_be_written & Allocation::kReadOnly) write_to_input(access_of(form, address, pc));
         if (form.strong) strong(access_of(form, address, pc));
         touch<Space::global>(form, a.shadow, address - a.begin, a.must_be_written, address, pc);
-        if (state.log) log_access<Space::global>(form.bytes, form.write, form.atomic, address, pc);
+        if (state.log) log_access(address, key_of<Space::global>(form, pc));
     } else if (address - state.shared_base < kSharedArena) {
         uintptr_t offset = address - state.shared_base;
         if (offset + form.bytes > kSharedArena || !valid_shared(offset, form.bytes)) {
@@ -234,7 +234,7 @@ inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
         }
         if (form.strong) strong(access_of(form, address, pc));
         touch<Space::shared>(form, state.shared_shadow, offset, 15, address, pc);
-        if (state.log) log_access<Space::shared>(form.bytes, form.write, form.atomic, address, pc);
+        if (state.log) log_access(address, key_of<Space::shared>(form, pc));
     } else if (address - state.stacks_base < state.stacks_bytes) {
         ++state.countdown;  // the thread's own local memory: not counted
         if (!near_frame(address, form.bytes)) local_of_another(access_of(form, address, pc));
@@ -244,7 +244,7 @@ inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
         if (!v.cells) return;
         if (form.strong) strong(access_of(form, address, pc));
         touch<Space::global>(form, v.cells, address - v.begin, 0, address, pc);
-        if (state.log) log_access<Space::global>(form.bytes, form.write, form.atomic, address, pc);
+        if (state.log) log_access(address, key_of<Space::global>(form, pc));
     }
 }
 
@@ -265,7 +265,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
             check_fully(any_form(form), address, pc);
         } else {
             --state.countdown;
-            if (GRADER_RARE(state.log)) log_access<Space::global>(form.bytes, form.write, form.atomic, address, pc);
+            if (GRADER_RARE(state.log)) log_access(address, key_of<Space::global>(form, pc));
         }
     } else if (address - state.shared_base < kSharedArena - form.bytes) {
         const uintptr_t offset = address - state.shared_base;
@@ -274,7 +274,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
             check_fully(any_form(form), address, pc);
         } else {
             --state.countdown;
-            if (GRADER_RARE(state.log)) log_access<Space::shared>(form.bytes, form.write, form.atomic, address, pc);
+            if (GRADER_RARE(state.log)) log_access(address, key_of<Space::shared>(form, pc));
         }
     } else if (GRADER_RARE(address - state.stacks_base >= state.stacks_bytes || state.locals || !near_frame(address, form.bytes))) {
         check_fully(any_form(form), address, pc);

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include "report.h"
 #include "worker.h"
@@ -46,13 +46,9 @@ struct Worst {
 
 // One row of the report: a program counter in a kernel, by kind of access.
 struct Row {
-    uint32_t pc;
-    uint8_t bytes;
-    bool write, shared, atomic;
-    Totals totals;
-    Worst worst;
-    unsigned executions = 0;  // by the running lane, while lanes that diverged are matched
-    std::vector<Request> requests = {};  // the k-th of each lane
+    AccessKey key;
+    Totals totals = {};
+    Worst worst = {};
 };
 
 struct KernelTotals {
@@ -67,15 +63,11 @@ struct KernelTotals {
 Log* const logs = new Log[kMaxThreads];
 std::vector<Row>& rows = *new std::vector<Row>;                                  // of the running launch
 std::map<std::string, KernelTotals>& kernels = *new std::map<std::string, KernelTotals>;
-using RowKey = std::tuple<std::string, uint32_t, unsigned>;  // kernel, pc, kind of access
+using RowKey = std::pair<std::string, uint64_t>;  // kernel and AccessKey
 std::map<RowKey, Row>& report_rows = *new std::map<RowKey, Row>;
 bool launch_truncated = false;
 uint64_t logged = 0;  // records of the running launch
 uint64_t running_block = 0;
-
-template <class Of> uint64_t key_of(const Of& a) {  // a record or a row
-    return uint64_t(a.pc) << 16 | uint64_t(a.bytes) << 3 | uint64_t(a.write) << 2 | uint64_t(a.shared) << 1 | a.atomic;
-}
 
 // The values that were put in since the last clear().
 class SmallSet {
@@ -113,13 +105,12 @@ unsigned distinct(const uint64_t* values, unsigned count) {
 class RowIndex {
 public:
     void clear() { std::fill(slots_.begin(), slots_.end(), Slot{kFree, 0}); }
-    unsigned find(const AccessRecord& a) {
-        const uint64_t key = key_of(a);
-        for (size_t i = start(key);; i = (i + 1) & mask_) {
-            if (slots_[i].key == key) return slots_[i].row;
+    unsigned find(AccessKey key) {
+        for (size_t i = start(key.number);; i = (i + 1) & mask_) {
+            if (slots_[i].key == key.number) return slots_[i].row;
             if (slots_[i].key == kFree) {
-                slots_[i] = {key, unsigned(rows.size())};
-                rows.push_back({a.pc, a.bytes, a.write, a.shared, a.atomic, {}, {}});
+                slots_[i] = {key.number, unsigned(rows.size())};
+                rows.push_back({key});
                 if (rows.size() * 2 > mask_) grow();
                 return unsigned(rows.size()) - 1;
             }
@@ -137,29 +128,37 @@ private:
         mask_ = mask_ * 2 + 1;
         slots_.assign(mask_ + 1, {kFree, 0});
         for (unsigned row = 0; row < rows.size(); ++row) {
-            size_t i = start(key_of(rows[row]));
+            const uint64_t key = rows[row].key.number;
+            size_t i = start(key);
             while (slots_[i].key != kFree) i = (i + 1) & mask_;
-            slots_[i] = {key_of(rows[row]), row};
+            slots_[i] = {key, row};
         }
     }
     size_t mask_ = 255;
     std::vector<Slot> slots_ = std::vector<Slot>(mask_ + 1, Slot{kFree, 0});
 };
 RowIndex& row_index = *new RowIndex;
+std::vector<size_t>& first_of = *new std::vector<size_t>;  // records of a row, of each of 32 lanes
 
 Cost cost_global(const Request& r, unsigned bytes) {
     uint64_t sectors[2 * kWarpSize], addresses[kWarpSize];
     unsigned n = 0, lanes = 0;
-    uint64_t low = ~uint64_t(0);
-    bool consecutive = true;  // the usual case needs no sorting
+    Cost ascending = {};  // if no lane's address is below the one before: needs no table
+    uint64_t ideal_bytes = 0, previous = 0, counted = 0;  // sectors below `counted` are
+    bool is_ascending = true;
     for (unsigned left = r.lanes; left; left &= left - 1) {
-        uint64_t a = r.address[__builtin_ctz(left)];
-        if (lanes == 0) low = a;
-        consecutive = consecutive && a == low + uint64_t(lanes) * bytes;
+        const uint64_t a = r.address[__builtin_ctz(left)], first = a >> 5, last = (a + bytes - 1) >> 5;
+        is_ascending = is_ascending && a >= previous;
+        if (a != previous) ideal_bytes += bytes;
+        if (last >= counted) ascending.transactions += last + 1 - std::max(first, counted);
+        counted = last + 1;
+        previous = a;
         addresses[lanes++] = a;
     }
-    if (consecutive)
-        return {((low + uint64_t(lanes) * bytes - 1) >> 5) - (low >> 5) + 1, (uint64_t(lanes) * bytes + 31) / 32};
+    if (is_ascending) {
+        ascending.ideal = (ideal_bytes + 31) / 32;
+        return ascending;
+    }
     for (unsigned i = 0; i < lanes; ++i) {
         sectors[n++] = addresses[i] >> 5;
         if ((addresses[i] + bytes - 1) >> 5 != addresses[i] >> 5) sectors[n++] = (addresses[i] + bytes - 1) >> 5;
@@ -202,47 +201,57 @@ void count(Row& row, const Request& r, uintptr_t shared_base) {
     unsigned lanes = unsigned(__builtin_popcount(r.lanes));
     ++t.requests;
     t.lanes += lanes;
-    t.bytes += uint64_t(lanes) * row.bytes;
-    const Cost cost = row.shared ? cost_shared(r, row.bytes, shared_base) : cost_global(r, row.bytes);
-    (row.shared ? t.wavefronts : t.sectors) += cost.transactions;
-    (row.shared ? t.ideal_wavefronts : t.ideal_sectors) += cost.ideal;
-    if (worse(cost, lanes, running_block, row.worst)) row.worst = {r, cost, row.shared ? shared_base : 0, running_block};
+    const unsigned bytes = row.key.bytes();
+    const bool shared = row.key.shared();
+    t.bytes += uint64_t(lanes) * bytes;
+    const Cost cost = shared ? cost_shared(r, bytes, shared_base) : cost_global(r, bytes);
+    (shared ? t.wavefronts : t.sectors) += cost.transactions;
+    (shared ? t.ideal_wavefronts : t.ideal_sectors) += cost.ideal;
+    if (worse(cost, lanes, running_block, row.worst)) row.worst = {r, cost, shared ? shared_base : 0, running_block};
 }
 
 // All active lanes did the same: their i-th records are one request.
 bool in_step(const Log* lanes, unsigned n, unsigned& active) {
-    const Log* first = nullptr;
     active = 0;
-    for (unsigned lane = 0; lane < n; ++lane) {
-        const Log& log = lanes[lane];
-        if (log.empty()) continue;
-        active |= 1u << lane;
-        if (!first) {
-            first = &log;
-            continue;
-        }
-        if (log.size() != first->size()) return false;
-        for (size_t i = 0; i < log.size(); ++i)
-            if (key_of(log[i]) != key_of((*first)[i])) return false;
-    }
+    for (unsigned lane = 0; lane < n; ++lane) active |= unsigned(!lanes[lane].empty()) << lane;
+    if (!active) return true;
+    const Log& first = lanes[__builtin_ctz(active)];
+    for (unsigned left = active; left; left &= left - 1)
+        if (lanes[__builtin_ctz(left)].size() != first.size()) return false;
+    for (unsigned left = active & (active - 1); left; left &= left - 1)
+        for (size_t i = 0; i < first.size(); ++i)
+            if (lanes[__builtin_ctz(left)][i].key.number != first[i].key.number) return false;
     return true;
 }
 
-// The k-th executions of an access by the lanes are one request.
-void match_by_execution(const Log* lanes, unsigned n, uintptr_t shared_base) {
-    for (unsigned lane = 0; lane < n; ++lane) {
-        for (Row& row : rows) row.executions = 0;
-        for (const AccessRecord& a : lanes[lane]) {
-            Row& row = rows[row_index.find(a)];
-            const unsigned k = row.executions++;
-            if (k == row.requests.size()) row.requests.emplace_back();
-            row.requests[k].address[lane] = a.address;
-            row.requests[k].lanes |= 1u << lane;
+// The k-th executions of an access by the lanes are one request. A record that has found its row
+// holds the lane's next record of that row in the place of its key: memory for lists of them would
+// cost more than the rest.
+void match_by_execution(Log* lanes, unsigned n, uintptr_t shared_base) {
+    constexpr size_t kNone = ~size_t(0);
+    first_of.clear();
+    for (unsigned lane = 0; lane < n; ++lane)
+        for (size_t i = lanes[lane].size(); i-- > 0;) {
+            AccessKey& key = lanes[lane][i].key;
+            const size_t at = row_index.find(key) * kWarpSize + lane;
+            if (first_of.size() <= at) first_of.resize(rows.size() * kWarpSize, kNone);
+            key.number = std::exchange(first_of[at], i);
         }
-    }
-    for (Row& row : rows) {
-        for (const Request& request : row.requests) count(row, request, shared_base);
-        row.requests.clear();
+    for (size_t row = 0; row < first_of.size() / kWarpSize; ++row) {
+        size_t* next = &first_of[row * kWarpSize];
+        unsigned left = 0;
+        for (unsigned lane = 0; lane < n; ++lane) left |= unsigned(next[lane] != kNone) << lane;
+        while (left) {
+            Request request(left);
+            for (unsigned on = left; on; on &= on - 1) {
+                const unsigned lane = unsigned(__builtin_ctz(on));
+                const AccessRecord& a = lanes[lane][next[lane]];
+                request.address[lane] = a.address;
+                next[lane] = a.key.number;
+                if (next[lane] == kNone) left ^= 1u << lane;
+            }
+            count(rows[row], request, shared_base);
+        }
     }
 }
 
@@ -266,11 +275,11 @@ std::string lanes_of(const Worst& worst) {
 void write_row(const std::string& kernel, const Row& row) {
     const Totals& t = row.totals;
     ReportLine line("access");
-    line.text("kernel", kernel.c_str()).number("pc", row.pc);
-    line.text("space", row.shared ? "shared" : "global");
-    line.text("operation", row.atomic ? "atomic" : row.write ? "store" : "load");
-    line.number("access_bytes", row.bytes).number("requests", t.requests).number("lanes", t.lanes).number("bytes", t.bytes);
-    if (row.shared) line.number("wavefronts", t.wavefronts).number("ideal_wavefronts", t.ideal_wavefronts);
+    line.text("kernel", kernel.c_str()).number("pc", row.key.pc());
+    line.text("space", row.key.shared() ? "shared" : "global");
+    line.text("operation", row.key.atomic() ? "atomic" : row.key.write() ? "store" : "load");
+    line.number("access_bytes", row.key.bytes()).number("requests", t.requests).number("lanes", t.lanes).number("bytes", t.bytes);
+    if (row.key.shared()) line.number("wavefronts", t.wavefronts).number("ideal_wavefronts", t.ideal_wavefronts);
     else line.number("sectors", t.sectors).number("ideal_sectors", t.ideal_sectors);
     line.text("worst_lanes", lanes_of(row.worst).c_str());
     line.number("worst_transactions", row.worst.cost.transactions).number("worst_ideal", row.worst.cost.ideal);
@@ -308,7 +317,7 @@ void interval_ends(unsigned threads, uintptr_t shared_base) {
                 for (size_t i = 0; i < length; ++i) {
                     for (unsigned lane = 0; lane < n; ++lane)
                         if (active >> lane & 1) request.address[lane] = lanes[lane][i].address;
-                    count(rows[row_index.find(lanes[__builtin_ctz(active)][i])], request, shared_base);
+                    count(rows[row_index.find(lanes[__builtin_ctz(active)][i].key)], request, shared_base);
                 }
             }
         } else {
@@ -333,8 +342,7 @@ void launch_ends(const LaunchTotals& totals) {
     k.sum.barriers = std::max(k.sum.barriers, totals.barriers);
     k.sum.shared_bytes = std::max(k.sum.shared_bytes, totals.shared_bytes);
     for (const Row& row : rows) {
-        unsigned kind = unsigned(row.bytes) << 3 | unsigned(row.write) << 2 | unsigned(row.shared) << 1 | row.atomic;
-        auto [place, fresh] = report_rows.try_emplace({launch_state.name, row.pc, kind}, row);
+        auto [place, fresh] = report_rows.try_emplace({launch_state.name, row.key.number}, row);
         if (fresh) continue;
         Totals& sum = place->second.totals;
         sum.requests += row.totals.requests;
@@ -367,7 +375,7 @@ void write() {
         line.number("barriers", k.sum.barriers).number("shared_bytes", k.sum.shared_bytes);
         line.truth("truncated", k.truncated).write();
     }
-    for (const auto& [key, row] : report_rows) write_row(std::get<0>(key), row);
+    for (const auto& [key, row] : report_rows) write_row(key.first, row);
     kernels.clear();
     report_rows.clear();
 }

@@ -16,11 +16,22 @@
 
 namespace grader {
 
+// The program counter, an offset in the shared object, and the kind of an access in one number.
+struct AccessKey {
+    uint64_t number;
+    AccessKey(uint32_t pc, unsigned bytes, bool write, bool shared, bool atomic)
+        : number(uint64_t(pc) << 16 | bytes << 3 | unsigned(write) << 2 | unsigned(shared) << 1 | unsigned(atomic)) {}
+    uint32_t pc() const { return uint32_t(number >> 16); }
+    unsigned kind() const { return number & 0xffff; }
+    unsigned bytes() const { return kind() >> 3; }
+    bool write() const { return number & 4; }
+    bool shared() const { return number & 2; }
+    bool atomic() const { return number & 1; }
+};
+
 struct AccessRecord {
     uint64_t address;
-    uint32_t pc;  // offset in the shared object
-    uint8_t bytes;
-    bool write, shared, atomic;
+    AccessKey key;
 };
 
 namespace counters {
