@@ -203,7 +203,7 @@ def pool(tmp_path: Path) -> Iterator[BufferPool]:
         yield made
 
 
-@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("held", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_memory_is_missing_while_a_submission_is_timed(
     pool: BufferPool,
     monkeypatch: pytest.MonkeyPatch,
@@ -270,7 +270,9 @@ def test_memory_is_missing_while_a_submission_is_timed(
 # --- a worker that cannot open the GPU ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("language", [Language.CUDA, Language.TRITON])
+@pytest.mark.parametrize(
+    "language", [Language.CUDA, pytest.param(Language.TRITON, marks=pytest.mark.slow)]
+)
 def test_who_is_to_be_graded_is_not_blamed_for_a_gpu_that_cannot_be_opened(
     tmp_path: Path, language: Language
 ) -> None:

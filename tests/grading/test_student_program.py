@@ -197,6 +197,7 @@ def test_a_kernel_with_a_main_of_its_own_is_reported(silu: Assignment) -> None:
     assert built.message == "silu.cu defines `main`, too: main.cu is the program"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.usefixtures("unfenced")  # otherwise it does not find the page
 def test_a_program_that_writes_into_the_graders_page_wins_nothing(silu: Assignment) -> None:
@@ -321,6 +322,7 @@ struct Early { Early() { look("before main"); } } early;
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.usefixtures("unfenced")  # it looks at /proc/self
 def test_a_program_sees_the_same_in_all_its_runs_until_it_compares(silu: Assignment) -> None:
@@ -659,15 +661,18 @@ def test_the_last_right_kernel_of_a_ladder_serves(silu: Assignment, tmp_path: Pa
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.parametrize(
     ("options", "names", "checks"),
-    [
-        ({"kernels": {"main"}}, ["main"], ["build", "program"]),
-        ({"kernels": {"silu"}}, ["silu"], None),
-        ({"languages": {Language.TRITON}}, ["silu"], None),
-        ({"languages": {Language.CUDA}}, ["silu", "main"], ["build", "program"]),
-        ({"checks": {CheckName.PROGRAM}}, ["silu", "main"], ["build", "program"]),
-        ({"checks": {CheckName.BUILD}}, ["silu", "main"], ["build"]),
-        ({"checks": {CheckName.CORRECTNESS}}, ["silu"], None),
-    ],
+    slow_unless(
+        lambda case: case[1] in (["main"], ["silu"]),
+        [
+            ({"kernels": {"main"}}, ["main"], ["build", "program"]),
+            ({"kernels": {"silu"}}, ["silu"], None),
+            ({"languages": {Language.TRITON}}, ["silu"], None),
+            ({"languages": {Language.CUDA}}, ["silu", "main"], ["build", "program"]),
+            ({"checks": {CheckName.PROGRAM}}, ["silu", "main"], ["build", "program"]),
+            ({"checks": {CheckName.BUILD}}, ["silu", "main"], ["build"]),
+            ({"checks": {CheckName.CORRECTNESS}}, ["silu"], None),
+        ],
+    ),
     ids=str,
 )
 def test_a_filter_leaves_it_out_or_grades_what_it_needs(

@@ -145,7 +145,7 @@ CROSS_SECTION = cross_section()
 KINDS_OF_FIRST = {("cuda", "accepted"), ("triton", "wrong_answer")}
 FIRST = tuple({
     (s.assignment, s.language): s
-    for s in sorted(reversed(SAMPLES), key=lambda s: s.file, reverse=True)
+    for s in sorted(SAMPLES, key=lambda s: s.file)[::-1]
     if (s.language, s.verdict) in KINDS_OF_FIRST
     and s.assignment != "silu"
     and s.file != "v0_torch.py"

@@ -39,7 +39,6 @@ QUICK = (
     "silu/silu", "silu/samples/memory_error/missing-mask", "silu/samples/memory_error/lanes",
     "silu/samples/memory_error/uninit", "silu/samples/memory_error/count",
     "silu/samples/wrong_answer", "silu/samples/accepted/scratch-tensor",
-    "transpose/v3_shared_tile",
 )  # fmt: skip
 
 
