@@ -85,10 +85,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=is_flood)
 
 
+def pytest_collection() -> None:
+    """Collect no garbage among modules and tests, which stay to the end."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector thousands of tests, and torch, which stay to the end."""
+    """Spare the garbage collector thousands of tests, and torch."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def compiled_runtimes() -> list[Path]:
