@@ -138,13 +138,13 @@ private:
     std::vector<Slot> slots_ = std::vector<Slot>(mask_ + 1, Slot{kFree, 0});
 };
 RowIndex& row_index = *new RowIndex;
-std::vector<size_t>& first_of = *new std::vector<size_t>;  // records of a row, of each of 32 lanes
+std::vector<size_t>& first_of = *new std::vector<size_t>;  // of each row, the first record of each of 32 lanes
 
 Cost cost_global(const Request& r, unsigned bytes) {
     uint64_t sectors[2 * kWarpSize], addresses[kWarpSize];
     unsigned n = 0, lanes = 0;
     Cost ascending = {};  // if no lane's address is below the one before: needs no table
-    uint64_t ideal_bytes = 0, previous = 0, counted = 0;  // sectors below `counted` are
+    uint64_t ideal_bytes = 0, previous = 0, counted = 0;  // the sectors below `counted` are counted
     bool is_ascending = true;
     for (unsigned left = r.lanes; left; left &= left - 1) {
         const uint64_t a = r.address[__builtin_ctz(left)], first = a >> 5, last = (a + bytes - 1) >> 5;

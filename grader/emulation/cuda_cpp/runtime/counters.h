@@ -20,10 +20,9 @@ namespace grader {
 struct AccessKey {
     uint64_t number;
     AccessKey(uint32_t pc, unsigned bytes, bool write, bool shared, bool atomic)
-        : number(uint64_t(pc) << 16 | bytes << 3 | unsigned(write) << 2 | unsigned(shared) << 1 | unsigned(atomic)) {}
+        : number(uint64_t(pc) << 16 | uint8_t(bytes) << 3 | unsigned(write) << 2 | unsigned(shared) << 1 | unsigned(atomic)) {}
     uint32_t pc() const { return uint32_t(number >> 16); }
-    unsigned kind() const { return number & 0xffff; }
-    unsigned bytes() const { return kind() >> 3; }
+    unsigned bytes() const { return uint8_t(number >> 3); }
     bool write() const { return number & 4; }
     bool shared() const { return number & 2; }
     bool atomic() const { return number & 1; }
