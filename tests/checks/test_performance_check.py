@@ -424,7 +424,7 @@ def test_without_tiers_the_figure_is_shown_and_not_scored() -> None:
 @pytest.mark.parametrize(
     ("n", "free_gib", "sets"),
     [
-        (1 << 26, 140, 8),  # 512 MiB a set, within 4 GiB
+        (1 << 26, 140, 16),  # 512 MiB a set, within 8 GiB
         (1 << 26, 14, 7),  # a T4: a quarter of what is free
         (1 << 20, 14, 64),
         (1 << 29, 14, 2),  # never fewer than two

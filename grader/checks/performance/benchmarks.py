@@ -64,10 +64,9 @@ _FINAL_CHECK_S = 0.5
 # Rounds of all benchmarks of a kernel together: a few may agree by chance.
 _ENOUGH_ROUNDS = 20
 # Most memory for the buffers of a benchmark. Start and end of a burst matter less the longer it
-# is; drawing, masking and verifying take longer: `grade local transpose --from reference` takes
-# 51 s with 8 GiB on an H100 and 44 s with 4, which time the references alike within 3 %. On a T4
-# with 15 GB the buffers take a quarter; the judge's float64 values take more.
-_POOL_BYTES = 4 << 30
+# is, and workers take longer to end: 1.0 s with 20 GB on an H100. On a T4 with 15 GB the buffers
+# take a quarter; the judge's float64 values take more.
+_POOL_BYTES = 8 << 30
 # Buffers in host memory are filled before the first burst, which takes seconds.
 _HOST_BYTES = 1 << 30
 _POOL_SHARE = 0.25  # of the memory that is free
