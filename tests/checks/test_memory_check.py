@@ -199,7 +199,6 @@ def test_an_unsupported_feature_that_ended_no_call_is_forged(
 # ---- calls that never end ----
 
 
-@pytest.mark.slow
 def endless(silu: Assignment, folder: Path, language: Language) -> tuple[Verdict, CheckResult]:
     limits = dataclasses.replace(silu.limits, call_s=0.4)
     assignment = dataclasses.replace(silu, limits=limits)
