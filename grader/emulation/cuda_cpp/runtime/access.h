@@ -60,7 +60,7 @@ template <Space space, class F> GRADER_HOT bool is_quiet(F form, const ShadowCel
     const uint64_t d = cell.detail;
     if (GRADER_RARE(suspicious<space>(cell.write)) && !both_atomic(form, cell.write) &&
         (detail::nibble(d, detail::kWriteMask) & mask)) return false;
-    if (form.write) {
+    if (form.write && (cell.read | cell.other_read)) {
         const unsigned read = detail::nibble(d, detail::kReadMask) & mask;
         if (GRADER_RARE(suspicious<space>(cell.read)) && !both_atomic(form, cell.read) && read) return false;
         if (GRADER_RARE(suspicious<space>(cell.other_read)) && !both_atomic(form, cell.other_read) && read) return false;
@@ -156,6 +156,13 @@ GRADER_HOT bool touch_quietly(F form, ShadowCell* cells, uintptr_t offset, uint3
         return true;
     }
     if (GRADER_RARE(offset % 4 != 0)) return false;
+    if (form.bytes == 4) {
+        ShadowCell& cell = cells[cell_index(offset / 4)];
+        if (!is_quiet<space>(form, cell, 15, must_be_written)) return false;
+        if (form.write || cell.read != state.me || !detail::read_by(cell.detail, 15, pc_code(pc)))
+            touch_word<space, true>(form, cell, 15, must_be_written, address, pc);
+        return true;
+    }
     for (unsigned i = 0; i < form.bytes / 4; ++i)
         if (!is_quiet<space>(form, cells[cell_index(offset / 4 + i)], 15, must_be_written)) return false;
     for (unsigned i = 0; i < form.bytes / 4; ++i)
@@ -250,9 +257,9 @@ inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
 
 [[gnu::noinline]] void check_fully(AnyForm form, uintptr_t address, uintptr_t pc);  // hooks.cpp
 
+// An atomic without fences in this launch releases and acquires nothing.
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
-    // An atomic without fences in this launch releases and acquires nothing.
-    const bool simple = !form.strong || (form.atomic && !state.fenced);
+    const bool simple = !form.strong || form.atomic;
     if (GRADER_RARE(!state.active || state.countdown <= 0 || !simple)) {
         check_fully(any_form(form), address, pc);
     } else if (arena::contains(address)) {
@@ -265,6 +272,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
             check_fully(any_form(form), address, pc);
         } else {
             --state.countdown;
+            if (form.strong && state.fenced) strong(access_of(form, address, pc));
             if (GRADER_RARE(state.log)) log_access(address, key_of<Space::global>(form, pc));
         }
     } else if (address - state.shared_base < kSharedArena - form.bytes) {
@@ -274,6 +282,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
             check_fully(any_form(form), address, pc);
         } else {
             --state.countdown;
+            if (form.strong && state.fenced) strong(access_of(form, address, pc));
             if (GRADER_RARE(state.log)) log_access(address, key_of<Space::shared>(form, pc));
         }
     } else if (GRADER_RARE(address - state.stacks_base >= state.stacks_bytes || state.locals || !near_frame(address, form.bytes))) {

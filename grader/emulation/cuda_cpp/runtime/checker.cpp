@@ -191,11 +191,8 @@ void break_point() {
 // ---- accesses ----
 
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
-    if (!state.active) {
-        if (state.interleaved) worker->pause();
-        return;
-    }
-    check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
+    if (state.active) check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
+    else if (state.interleaved) worker->pause();
     state.block_scope = state.may_lock = false;
 }
 

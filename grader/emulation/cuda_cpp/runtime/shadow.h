@@ -44,6 +44,9 @@ constexpr unsigned kWritten = 0, kWriteMask = 4, kReadMask = 8, kValid = 12, kWr
 constexpr uint64_t kPcMask = 0xffff;
 constexpr unsigned nibble(uint64_t d, unsigned at) { return d >> at & 15; }
 constexpr uint64_t encode_pc(uint64_t offset) { return offset >> 2 <= kPcMask ? offset >> 2 : 0; }
+constexpr bool read_by(uint64_t d, unsigned mask, uint64_t pc) {
+    return (d & (kPcMask << kReadPc | 15 << kReadMask)) == (pc << kReadPc | mask << kReadMask);
+}
 constexpr uint64_t decode_pc(uint64_t code) { return code << 2; }
 }  // namespace detail
 
