@@ -31,6 +31,7 @@ struct AccessKey {
 struct AccessRecord {
     uint64_t address;
     AccessKey key;
+    AccessRecord(uint64_t address, AccessKey key) : address(address), key(key) {}
 };
 
 namespace counters {
