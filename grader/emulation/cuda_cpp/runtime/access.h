@@ -93,9 +93,9 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
                      pc_at(d, detail::kOtherPc), known);
         if (space == Space::global && stamp::epoch(last_write) < state.launch_first) ++state.written_words;
         // A later atomic of the same thread does not replace a plain write.
-        if (!(form.strong && stamp::same_thread_and_epoch(last_write, me) && !stamp::strong(last_write))) {
+        if (!(form.strong && !stamp::strong(last_write) && stamp::same_thread_and_epoch(last_write, me))) {
             // Bytes that the thread writes one by one are one write.
-            const bool more = stamp::same_thread_and_epoch(last_write, me);
+            const bool more = mask == 15 || stamp::same_thread_and_epoch(last_write, me);
             d &= ~(detail::kPcMask << detail::kWritePc | (more ? 0 : uint64_t(0xf0)));
             d |= uint64_t(mask) << detail::kWriteMask | pc_code(pc) << detail::kWritePc;
             cell.write = me;
