@@ -244,7 +244,7 @@ inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
         touch<Space::shared>(form, state.shared_shadow, offset, 15, address, pc);
         if (state.log) log_access(address, key_of<Space::shared>(form, pc));
     } else if (address - state.stacks_base < state.stacks_bytes) {
-        ++state.countdown;  // the thread's own local memory: not counted
+        state.countdown += 1;  // the thread's own local memory: not counted
         if (!near_frame(address, form.bytes)) local_of_another(access_of(form, address, pc));
         if (state.locals && form.reads) local_read(access_of(form, address, pc));
     } else if (elsewhere(access_of(form, address, pc))) {
@@ -272,7 +272,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
         if (GRADER_RARE(!allowed || !touch_quietly<Space::global>(form, a.shadow, address - a.begin, a.must_be_written, address, pc))) {
             check_fully(any_form(form), address, pc);
         } else {
-            --state.countdown;
+            state.countdown -= 1;
             if (form.strong && state.fenced) strong(access_of(form, address, pc));
             if (GRADER_RARE(state.log)) log_access(address, key_of<Space::global>(form, pc));
         }
@@ -282,7 +282,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
                         !touch_quietly<Space::shared>(form, state.shared_shadow, offset, 15, address, pc))) {
             check_fully(any_form(form), address, pc);
         } else {
-            --state.countdown;
+            state.countdown -= 1;
             if (form.strong && state.fenced) strong(access_of(form, address, pc));
             if (GRADER_RARE(state.log)) log_access(address, key_of<Space::shared>(form, pc));
         }

@@ -12,7 +12,7 @@
 
 namespace grader::arena {
 
-uintptr_t base = 0, limit = 0;
+uintptr_t base = 0, reserved = 0;
 uint32_t* granules = nullptr;
 Allocation* allocations = nullptr;
 
@@ -63,12 +63,12 @@ bool reserve() {
         granules = static_cast<uint32_t*>(table);
         allocations = static_cast<Allocation*>(entries) + 1;
         base = start;
-        limit = start + usable;
+        reserved = usable;
         size_t quarter = usable / 4 / kGranule * kGranule;
         // A gap before the first buffer, too: an index of -1 must hit a gap.
         zones[int(Zone::device)] = {start, start + 2 * quarter, start + kMinimumGap};
         zones[int(Zone::read_only)] = {start + 2 * quarter, start + 3 * quarter, start + 2 * quarter + kMinimumGap};
-        zones[int(Zone::open)] = {start + 3 * quarter, limit, start + 3 * quarter + kMinimumGap};
+        zones[int(Zone::open)] = {start + 3 * quarter, start + usable, start + 3 * quarter + kMinimumGap};
         return true;
     }
     return false;

@@ -55,8 +55,8 @@ constexpr unsigned kGranuleShift = 16;
 constexpr uint32_t kFilling = 0xffa5c3a1;
 
 #pragma GCC visibility push(hidden)
-// Addresses of the reservation; both 0 until the first use.
-extern uintptr_t base, limit;
+// The reservation's address and bytes; both 0 until the first use.
+extern uintptr_t base, reserved;
 extern uint32_t* granules;       // allocation index + 1, by granule
 extern Allocation* allocations;  // by index; [-1] is an empty one, for granule 0
 #pragma GCC visibility pop
@@ -69,7 +69,7 @@ Allocation* attach(int fd, size_t map_bytes, size_t data_offset, size_t data_byt
 void release(Allocation* allocation);  // cudaFree
 void detach_all();                     // every attached buffer goes
 
-inline bool contains(uintptr_t address) { return address - base < limit - base; }
+inline bool contains(uintptr_t address) { return address - base < reserved; }
 
 // The allocation at or just before the address, live or freed; null in empty space.
 inline Allocation* find(uintptr_t address) {

@@ -17,7 +17,7 @@ struct CheckerState {
     bool active;          // a kernel is running, and checked
     bool interleaved;     // a kernel is running with interleaved blocks
     bool log;             // its block is counted
-    int64_t countdown;    // accesses until the next break_point()
+    volatile int64_t countdown;  // accesses until the next break_point(); volatile: takes no register
     uint64_t me;          // the running thread's stamp
     uint32_t epoch;       // the current epoch
     uint32_t block_first; // the running block's first epoch
