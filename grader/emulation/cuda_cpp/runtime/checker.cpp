@@ -54,6 +54,7 @@ template <class Visit> void for_unfreed(Visit visit) {
 void drop_shadow(Allocation& a) {
     if (a.shadow) munmap(a.shadow, places::shadow_bytes(a.bytes()));
     a.shadow = nullptr;
+    a.whole_words = 0;
 }
 
 void prepare_once(Worker& w) {
@@ -245,6 +246,7 @@ ShadowCell* shadow_of_variable(size_t bytes) { return places::new_shadow(bytes);
 
 void allocated(Allocation& a, bool initialized) {
     if (!a.shadow) a.shadow = places::new_shadow(a.bytes());
+    a.whole_words = a.shadow ? a.bytes() / 4 * 4 : 0;
     a.must_be_written = a.zone == Zone::read_only ? Allocation::kReadOnly : initialized ? 0 : 15;
 }
 
