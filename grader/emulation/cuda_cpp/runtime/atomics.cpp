@@ -14,13 +14,11 @@ using namespace grader;
 
 namespace {
 
-void spin() {
-    if (++worker->current->spins % 1024 == 0) worker->pause();
-}
+constexpr unsigned kSpins = 1024;
 
 void announce(const volatile void* address, unsigned bytes, bool replaces, uintptr_t pc) {
     if (!in_kernel()) return;
-    spin();
+    if (++worker->current->spins % kSpins == 0) worker->pause();
     checker::atomic(address, bytes, replaces, pc);
 }
 
@@ -52,7 +50,7 @@ namespace {
 
 template <class T> GRADER_HOT void announce_update(T* address, void* pc) {
     if (!state.active) return announce(address, sizeof(T), false, pc_of(pc));
-    spin();
+    if (GRADER_RARE(++*state.spins % kSpins == 0)) worker->pause();
     checker::check(checker::AtomicForm<sizeof(T)>(), reinterpret_cast<uintptr_t>(address), pc_of(pc));
     state.block_scope = false;
 }

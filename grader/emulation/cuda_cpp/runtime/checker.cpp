@@ -140,9 +140,10 @@ void block_continues(uint64_t number, bool log) {
     state.active = settings.check;
 }
 
-void entered(const Thread& thread) {
+void entered(Thread& thread) {
     resolve_pending();
     stamp_running_thread();
+    state.spins = &thread.spins;
     if (state.log) state.thread_log = &counters::log_of(thread.index);
 }
 

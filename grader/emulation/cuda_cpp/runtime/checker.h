@@ -37,7 +37,7 @@ void phase_begins();
 bool block_pauses();
 void block_continues(uint64_t number, bool log);
 void interval_ends();  // every barrier of a block
-void entered(const Thread& thread);
+void entered(Thread& thread);
 void fence(bool wide);
 void shared_placed(const SharedSite& site, size_t offset);
 void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t element_bytes);
@@ -82,7 +82,7 @@ inline void phase_begins() {}
 inline bool block_pauses() { return false; }
 inline void block_continues(uint64_t, bool) {}
 inline void interval_ends() {}
-inline void entered(const Thread&) {}
+inline void entered(Thread&) {}
 inline void fence(bool) {}
 inline void shared_placed(const SharedSite&, size_t) {}
 inline void dynamic_shared_placed(const char*, size_t, size_t, size_t) {}

@@ -19,6 +19,7 @@ struct CheckerState {
     bool log;             // its block is counted
     volatile int64_t countdown;  // accesses until the next break_point(); volatile: takes no register
     uint64_t me;          // the running thread's stamp
+    uint32_t* spins;      // the running thread's
     uint32_t epoch;       // the current epoch
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
