@@ -267,7 +267,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
         const Allocation& a = arena::allocations[int64_t(arena::granules[(address - arena::base) >> arena::kGranuleShift]) - 1];
         const uintptr_t offset = address - a.begin;
         // The next line: the next thread's element. A tenth of the time of scattered accesses.
-        __builtin_prefetch(&a.shadow[cell_index(offset / 4) + 2]);
+        if (!form.atomic) __builtin_prefetch(&a.shadow[cell_index(offset / 4) + 2]);
         // An access that touch_quietly() takes fits into the words in which it starts and ends.
         const bool allowed = offset < a.whole_words && (form.bytes <= 4 || offset + form.bytes <= a.whole_words) &&
                              !(form.write && a.must_be_written & Allocation::kReadOnly);
