@@ -230,7 +230,10 @@ class Cluster:
             if slots:
                 options |= {"resources": {"GPU": 1}, "env": slots[number % len(slots)]}
             workers[number] = {"cls": distributed.Nanny, "options": options}
-        scheduler = {"cls": distributed.Scheduler, "options": {**host, "port": 0}}
+        # A server of figures is there without a dashboard, too: on port 8787, with a warning if
+        # another cluster has it.
+        options = {**host, "port": 0, "dashboard_address": "127.0.0.1:0"}
+        scheduler = {"cls": distributed.Scheduler, "options": options}
         return distributed.SpecCluster(workers, scheduler, silence_logs="ERROR", name="grade")
 
 

@@ -159,6 +159,12 @@ def test_a_class_is_graded_on_a_local_cluster(classroom: Path, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("dask")
+def test_two_local_clusters_have_no_port_in_common() -> None:
+    with Cluster(request("local", workers=1)), Cluster(request("local", workers=1)):
+        pass  # a warning of Dask's would be an error here
+
+
+@pytest.mark.usefixtures("dask")
 def test_a_lost_workers_jobs_go_to_another(classroom: Path, tmp_path: Path) -> None:
     with (
         Cluster(request("local", workers=2)) as cluster,
