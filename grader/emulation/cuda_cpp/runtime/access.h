@@ -58,12 +58,12 @@ template <class F> GRADER_HOT bool both_atomic(F form, uint64_t other) {
 // True if no rule has anything to say about the access to this word.
 template <Space space, class F> GRADER_HOT bool is_quiet(F form, const ShadowCell& cell, unsigned mask, uint32_t must_be_written) {
     const uint64_t d = cell.detail;
-    if (GRADER_RARE(suspicious<space>(cell.write)) && !both_atomic(form, cell.write) &&
+    if (!both_atomic(form, cell.write) && GRADER_RARE(suspicious<space>(cell.write)) &&
         (detail::nibble(d, detail::kWriteMask) & mask)) return false;
     if (form.write && (cell.read | cell.other_read)) {
         const unsigned read = detail::nibble(d, detail::kReadMask) & mask;
-        if (GRADER_RARE(suspicious<space>(cell.read)) && !both_atomic(form, cell.read) && read) return false;
-        if (GRADER_RARE(suspicious<space>(cell.other_read)) && !both_atomic(form, cell.other_read) && read) return false;
+        if (!both_atomic(form, cell.read) && GRADER_RARE(suspicious<space>(cell.read)) && read) return false;
+        if (!both_atomic(form, cell.other_read) && GRADER_RARE(suspicious<space>(cell.other_read)) && read) return false;
     }
     if (!form.reads) return true;
     const bool written = space == Space::global || stamp::epoch(cell.write) >= state.shared_first;
