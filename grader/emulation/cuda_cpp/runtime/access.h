@@ -171,7 +171,7 @@ GRADER_HOT bool touch_quietly(F form, ShadowCell* cells, uintptr_t offset, uint3
 }
 
 [[gnu::noinline]] inline void log_access(uintptr_t address, AccessKey key) {
-    // In place: a copy of 16 bytes of two that are just written waits for them, a quarter of the time.
+    // In place: a copy would wait for the halves that were just written.
     if (state.thread_log->size() < counters::kLogLimit) state.thread_log->emplace_back(address, key);
     else counters::truncated();
 }
