@@ -232,8 +232,8 @@ class Cluster:
             workers[number] = {"cls": distributed.Nanny, "options": options}
         # A server of figures is there without a dashboard, too: on port 8787, with a warning if
         # another cluster has it.
-        options = {**host, "port": 0, "dashboard_address": "127.0.0.1:0"}
-        scheduler = {"cls": distributed.Scheduler, "options": options}
+        ports = {"port": 0, "dashboard_address": "127.0.0.1:0"}
+        scheduler = {"cls": distributed.Scheduler, "options": {**host, **ports}}
         return distributed.SpecCluster(workers, scheduler, silence_logs="ERROR", name="grade")
 
 

@@ -94,7 +94,7 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
         if (space == Space::global && stamp::epoch(last_write) < state.launch_first) ++state.written_words;
         // A later atomic of the same thread does not replace a plain write.
         if (!(form.strong && !stamp::strong(last_write) && stamp::same_thread_and_epoch(last_write, me))) {
-            // Bytes that the thread writes one by one are one write.
+            // Bytes that the thread writes one by one are one write; a whole word's mask is set below.
             const bool more = mask == 15 || stamp::same_thread_and_epoch(last_write, me);
             d &= ~(detail::kPcMask << detail::kWritePc | (more ? 0 : uint64_t(0xf0)));
             d |= uint64_t(mask) << detail::kWriteMask | pc_code(pc) << detail::kWritePc;
@@ -102,6 +102,8 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
         }
         d = (d & ~uint64_t(15)) | written | mask;
     } else {
+        // The same read again, in a loop, changes nothing.
+        if (last_read == me && detail::read_by(d, mask, pc_code(pc))) return;
         // The other reader has no separate mask: it is kept while it has read the same bytes.
         const bool covered = !(mask & ~detail::nibble(d, detail::kReadMask));
         if (!covered) cell.other_read = 0;
@@ -156,13 +158,6 @@ GRADER_HOT bool touch_quietly(F form, ShadowCell* cells, uintptr_t offset, uint3
         return true;
     }
     if (GRADER_RARE(offset % 4 != 0)) return false;
-    if (form.bytes == 4) {
-        ShadowCell& cell = cells[cell_index(offset / 4)];
-        if (!is_quiet<space>(form, cell, 15, must_be_written)) return false;
-        if (form.write || cell.read != state.me || !detail::read_by(cell.detail, 15, pc_code(pc)))
-            touch_word<space, true>(form, cell, 15, must_be_written, address, pc);
-        return true;
-    }
     for (unsigned i = 0; i < form.bytes / 4; ++i)
         if (!is_quiet<space>(form, cells[cell_index(offset / 4 + i)], 15, must_be_written)) return false;
     for (unsigned i = 0; i < form.bytes / 4; ++i)
@@ -244,7 +239,7 @@ inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
         touch<Space::shared>(form, state.shared_shadow, offset, 15, address, pc);
         if (state.log) log_access(address, key_of<Space::shared>(form, pc));
     } else if (address - state.stacks_base < state.stacks_bytes) {
-        state.countdown += 1;  // the thread's own local memory: not counted
+        ++state.countdown;  // the thread's own local memory: not counted
         if (!near_frame(address, form.bytes)) local_of_another(access_of(form, address, pc));
         if (state.locals && form.reads) local_read(access_of(form, address, pc));
     } else if (elsewhere(access_of(form, address, pc))) {
@@ -258,9 +253,8 @@ inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
 
 [[gnu::noinline]] void check_fully(AnyForm form, uintptr_t address, uintptr_t pc);  // hooks.cpp
 
-// An atomic without fences in this launch releases and acquires nothing.
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
-    const bool simple = !form.strong || form.atomic;
+    const bool simple = !form.strong || form.atomic;  // a volatile access may pause
     if (GRADER_RARE(!state.active || state.countdown <= 0 || !simple)) {
         check_fully(any_form(form), address, pc);
     } else if (arena::contains(address)) {
@@ -274,7 +268,8 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
         if (GRADER_RARE(!allowed || !touch_quietly<Space::global>(form, a.shadow, offset, a.must_be_written, address, pc))) {
             check_fully(any_form(form), address, pc);
         } else {
-            state.countdown -= 1;
+            --state.countdown;
+            // An atomic without fences in this launch releases and acquires nothing.
             if (form.strong && state.fenced) strong(access_of(form, address, pc));
             if (GRADER_RARE(state.log)) log_access(address, key_of<Space::global>(form, pc));
         }
@@ -284,7 +279,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
                         !touch_quietly<Space::shared>(form, state.shared_shadow, offset, 15, address, pc))) {
             check_fully(any_form(form), address, pc);
         } else {
-            state.countdown -= 1;
+            --state.countdown;
             if (form.strong && state.fenced) strong(access_of(form, address, pc));
             if (GRADER_RARE(state.log)) log_access(address, key_of<Space::shared>(form, pc));
         }

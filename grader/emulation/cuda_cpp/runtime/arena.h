@@ -30,7 +30,7 @@ struct alignas(128) Allocation {
 
     uintptr_t begin = 0, end = 0;          // the valid bytes
     ShadowCell* shadow = nullptr;          // checked build: one cell per 4 bytes, null once freed
-    size_t whole_words = 0;                // checked build: their bytes, 0 once freed
+    size_t whole_words = 0;                // checked build: the bytes of whole cells, 0 once freed
     uint32_t must_be_written = 0;          // checked build: 0xf if a read needs a write before it,
                                            // kReadOnly if no write is allowed at all
     uint32_t id = 0;                       // in the order of allocation
