@@ -6,14 +6,15 @@ import torch
 def inputs(case, dtype, generator, largest=200):
     """q, k, v ~ N(0, 1) of (heads, n, d).
 
-    large   the first row of scores is about `largest`, the last one about -largest, those between
-            them about something between: q and k have a common direction
+    large   the first row of scores rises from about `largest` / 2 to `largest`, so that each step
+            over the keys finds a larger one; the last row falls to -largest: q and k have a common
+            direction
     """
     heads, n, d = (case.sizes[name] for name in ("heads", "n", "d"))
     q, k, v = (torch.randn(heads, n, d, generator=generator) for _ in range(3))
     if case.values == "large":
         height = (largest / (case.sizes["scale"] * d)) ** 0.5
-        k += height
+        k += height * torch.linspace(0.5, 1, n)[:, None]
         q += height * torch.linspace(1, -1, n)[:, None]
     return {"q": q.to(dtype), "k": k.to(dtype), "v": v.to(dtype)}
 

@@ -1,8 +1,8 @@
 // Attention V2, tiles on tensor cores: no score ever leaves the registers.
 //
 // Idea      a block has 128 queries and walks over the keys, 64 at a time. The softmax is online:
-//           what has been summed is corrected when a larger score comes. Scores stay where the
-//           first product leaves them, which is where the second one wants its left operand.
+//           what has been summed is corrected when a much larger score comes. Scores stay where
+//           the first product leaves them, which is where the second one wants its left operand.
 // Limit     tensor cores wait for the exponentials.
 // Expect    k and v move once for each 128 queries; the time of V1's memory traffic is gone.
 // Grade it  grade local attention --kernel v2_tiled --language cuda
@@ -14,13 +14,14 @@
 #include "tensor_cores.h"
 
 constexpr int DIM = 64;   // columns of a row in shared memory: d of them, then zeros
-constexpr int WARPS = 8;  // per block
-constexpr int BM = WARPS * MMA;    // queries per block, 16 a warp
+constexpr int WARPS = 4;  // per block
+constexpr int TILES = 2;  // of 16 queries a warp: what it loads of keys and values is for both
+constexpr int ROWS = TILES * MMA;  // queries per warp
+constexpr int BM = WARPS * ROWS;   // queries per block
 constexpr int BN = 64;             // keys per step
 constexpr int BLOCK = WARPS * 32;  // threads
 constexpr int BLOCKS = 2;  // per multiprocessor: one works where the other waits for its barrier
 constexpr int VEC = 8;     // halves of a 16-byte access
-constexpr float LOG2_E = 1.44269504f;
 
 // Where the 8 halves from column `col` on are. A row has 128 bytes, all banks of shared memory, and
 // a warp wants one piece of 8 rows at once: so each row has its pieces in another order.
@@ -45,81 +46,109 @@ __device__ void load_rows(__half (*tile)[DIM], int rows, const __half* from, int
     // end
 }
 
-// The warp's 16 rows of a tile as left operands.
-__device__ void load_left(unsigned (&left)[DIM / MMA][4], __half (*tile)[DIM])
+// The warp's rows of a tile as left operands.
+__device__ void load_left(unsigned (&left)[TILES][DIM / MMA][4], __half (*tile)[DIM])
 {
-    // TODO(student): about 3 lines
-    const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * MMA;
-    for (int c = 0; c < DIM / MMA; ++c)
-        load_matrices(left[c], piece(tile, own + lane % 16, c * MMA + lane / 16 * 8));
+    // TODO(student): about 5 lines
+    const int lane = threadIdx.x % 32, own = threadIdx.x / 32 * ROWS;
+    for (int t = 0; t < TILES; ++t)
+        for (int c = 0; c < DIM / MMA; ++c)
+            load_matrices(left[t][c], piece(tile, own + t * MMA + lane % 16,
+                                            c * MMA + lane / 16 * 8));
     // end
 }
 
-// product = left rows^T: each of the warp's 16 rows with each of the BN rows of a tile.
-__device__ void multiply_rows(float (&product)[BN / MMA_N][4],
-                              const unsigned (&left)[DIM / MMA][4], __half (*rows)[DIM])
+// product = left rows^T: each of the warp's rows with each of the BN rows of a tile.
+__device__ void multiply_rows(float (&product)[TILES][BN / MMA_N][4],
+                              const unsigned (&left)[TILES][DIM / MMA][4], __half (*rows)[DIM])
 {
-    // TODO(student): about 13 lines
+    // TODO(student): about 15 lines
     const int lane = threadIdx.x % 32;
     for (auto& tile : product)
-        for (float& element : tile) element = 0.0f;
+        for (auto& columns : tile)
+            for (float& element : columns) element = 0.0f;
     for (int j = 0; j < BN / MMA; ++j)
         for (int c = 0; c < DIM / MMA; ++c) {
             unsigned right[4];
             load_matrices(right, piece(rows, j * MMA + lane / 16 * 8 + lane % 8,
                                        c * MMA + lane / 8 % 2 * 8));
-            multiply(product[2 * j], left[c], right[0], right[1]);
-            multiply(product[2 * j + 1], left[c], right[2], right[3]);
+            for (int t = 0; t < TILES; ++t) {
+                multiply(product[t][2 * j], left[t][c], right[0], right[1]);
+                multiply(product[t][2 * j + 1], left[t][c], right[2], right[3]);
+            }
         }
     // end
 }
 
-// sums += factors rows: the BN rows of a tile, mixed for each of the warp's 16 rows.
-__device__ void add_rows(float (&sums)[DIM / MMA_N][4], const float (&factors)[BN / MMA_N][4],
-                         __half (*rows)[DIM])
+// sums += factors rows: the BN rows of a tile, mixed for each of the warp's rows.
+__device__ void add_rows(float (&sums)[TILES][DIM / MMA_N][4],
+                         const float (&factors)[TILES][BN / MMA_N][4], __half (*rows)[DIM])
 {
-    // TODO(student): about 13 lines
+    // TODO(student): about 18 lines
     const int lane = threadIdx.x % 32;
     for (int j = 0; j < BN / MMA; ++j) {
-        const auto &near = factors[2 * j], &far = factors[2 * j + 1];
-        const unsigned left[4] = {halves(near[0], near[1]), halves(near[2], near[3]),
-                                  halves(far[0], far[1]), halves(far[2], far[3])};
+        unsigned left[TILES][4];
+        for (int t = 0; t < TILES; ++t)
+            for (int i = 0; i < 4; ++i) {
+                const float* pair = &factors[t][2 * j + i / 2][i % 2 * 2];
+                left[t][i] = halves(pair[0], pair[1]);
+            }
         for (int c = 0; c < DIM / MMA; ++c) {
             unsigned right[4];
             load_transposed(right, piece(rows, j * MMA + lane % 16, c * MMA + lane / 16 * 8));
-            multiply(sums[2 * c], left, right[0], right[1]);
-            multiply(sums[2 * c + 1], left, right[2], right[3]);
+            for (int t = 0; t < TILES; ++t) {
+                multiply(sums[t][2 * c], left[t], right[0], right[1]);
+                multiply(sums[t][2 * c + 1], left[t], right[2], right[3]);
+            }
         }
     }
     // end
 }
 
-// The softmax of the warp's 16 rows, online: scores become weights, 2 to the power of `factor` times
-// the distance to the largest, and the sums are corrected.
-// A lane has the rows lane / 4 and lane / 4 + 8, of which `total` has its own columns.
-__device__ void soften(float (&scores)[BN / MMA_N][4], float (&largest)[2], float (&total)[2],
-                       float (&sums)[DIM / MMA_N][4], float factor)
+constexpr float LOG2_E = 1.44269504f;
+constexpr float SLACK = 8.0f;  // weights up to 2^8: float16 holds 65504
+
+// The softmax of the warp's rows, online: scores become weights, 2 to the power of `factor` times
+// the distance to `largest`. Where a weight would be above 2^SLACK, `largest` becomes the row's
+// largest score, and what has been summed is corrected: rarely, after the first steps.
+// A lane has the rows lane / 4 and lane / 4 + 8 of each tile, of which `total` has its own columns.
+__device__ void soften(float (&scores)[TILES][BN / MMA_N][4], float (&largest)[TILES][2],
+                       float (&total)[TILES][2], float (&sums)[TILES][DIM / MMA_N][4],
+                       float factor)
 {
-    // TODO(student): about 18 lines
-    for (int half = 0; half < 2; ++half) {
-        float above = largest[half];
-        for (const auto& tile : scores)
-            above = fmaxf(above, fmaxf(tile[2 * half], tile[2 * half + 1]));
-        // The four lanes of a row together.
-        above = fmaxf(above, __shfl_xor_sync(0xffffffff, above, 1));
-        above = fmaxf(above, __shfl_xor_sync(0xffffffff, above, 2));
-        const float correction = power_of_two(factor * (largest[half] - above));
-        largest[half] = above;
-        total[half] *= correction;
-        for (auto& tile : sums)
-            for (int e = 2 * half; e < 2 * half + 2; ++e) tile[e] *= correction;
-        const float shift = factor * above;
-        for (auto& tile : scores)
-            for (int e = 2 * half; e < 2 * half + 2; ++e) {
-                tile[e] = power_of_two(factor * tile[e] - shift);  // one instruction for the sum
-                total[half] += tile[e];
+    // TODO(student): about 32 lines
+    float above[TILES][2];
+    bool grown = false;
+    for (int t = 0; t < TILES; ++t)
+        for (int half = 0; half < 2; ++half) {
+            float most = -FLT_MAX;
+            for (const auto& columns : scores[t])
+                most = fmaxf(most, fmaxf(columns[2 * half], columns[2 * half + 1]));
+            above[t][half] = most;
+            grown |= factor * (most - largest[t][half]) > SLACK;
+        }
+    if (__any_sync(0xffffffff, grown))
+        for (int t = 0; t < TILES; ++t)
+            for (int half = 0; half < 2; ++half) {
+                float most = fmaxf(above[t][half], largest[t][half]);
+                // The four lanes of a row together.
+                most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 1));
+                most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 2));
+                const float correction = power_of_two(factor * (largest[t][half] - most));
+                largest[t][half] = most;
+                total[t][half] *= correction;
+                for (auto& columns : sums[t])
+                    for (int e = 2 * half; e < 2 * half + 2; ++e) columns[e] *= correction;
             }
-    }
+    for (int t = 0; t < TILES; ++t)
+        for (int half = 0; half < 2; ++half) {
+            const float shift = factor * largest[t][half];
+            for (auto& columns : scores[t])
+                for (int e = 2 * half; e < 2 * half + 2; ++e) {
+                    columns[e] = power_of_two(factor * columns[e] - shift);  // one for the sum
+                    total[t][half] += columns[e];
+                }
+        }
     // end
 }
 
@@ -133,7 +162,7 @@ attention_kernel(const __half* q,  // (heads, n, d)
     __shared__ alignas(128) __half queries[BM][DIM];
     __shared__ alignas(128) __half keys[2][BN][DIM], values[2][BN][DIM];  // this step's, the next's
     // TODO(student): about 50 lines
-    // 1. Where am I: the head, the block's queries. The warp's 16 queries stay in registers.
+    // 1. Where am I: the head, the block's queries. The warp's queries stay in registers.
     const long long head = static_cast<long long>(blockIdx.y) * n * d;
     const int first = blockIdx.x * BM, lane = threadIdx.x % 32;
     load_rows(queries, BM, q + head, first, n, d);
@@ -142,10 +171,11 @@ attention_kernel(const __half* q,  // (heads, n, d)
     __pipeline_commit();
     __pipeline_wait_prior(0);
     __syncthreads();
-    unsigned own[DIM / MMA][4];
+    unsigned own[TILES][DIM / MMA][4];
     load_left(own, queries);
 
-    float largest[2] = {-FLT_MAX, -FLT_MAX}, total[2] = {}, sums[DIM / MMA_N][4] = {};
+    float largest[TILES][2], total[TILES][2] = {}, sums[TILES][DIM / MMA_N][4] = {};
+    for (auto& pair : largest) pair[0] = pair[1] = -FLT_MAX;
     for (int key = 0, now = 0; key < n; key += BN, now ^= 1) {
         // 2. Begin to load the next keys and values, to where those of the last step were.
         if (key + BN < n) {
@@ -155,12 +185,13 @@ attention_kernel(const __half* q,  // (heads, n, d)
         }
 
         // 3. The scores, not scaled yet. A key past the end weighs nothing.
-        float scores[BN / MMA_N][4];
+        float scores[TILES][BN / MMA_N][4];
         multiply_rows(scores, own, keys[now]);
         if (key + BN > n)
-            for (int j = 0; j < BN / MMA_N; ++j)
-                for (int e = 0; e < 4; ++e)
-                    if (key + j * MMA_N + lane % 4 * 2 + e % 2 >= n) scores[j][e] = -INFINITY;
+            for (auto& tile : scores)
+                for (int j = 0; j < BN / MMA_N; ++j)
+                    for (int e = 0; e < 4; ++e)
+                        if (key + j * MMA_N + lane % 4 * 2 + e % 2 >= n) tile[j][e] = -INFINITY;
 
         // 4. Their softmax, and the weighted values, which are added to those before.
         soften(scores, largest, total, sums, LOG2_E * scale);
@@ -172,20 +203,21 @@ attention_kernel(const __half* q,  // (heads, n, d)
     }
 
     // 6. Store: the quotients to the place of the warp's queries, and from there 16 bytes a lane.
-    for (int half = 0; half < 2; ++half) {
-        total[half] += __shfl_xor_sync(0xffffffff, total[half], 1);
-        total[half] += __shfl_xor_sync(0xffffffff, total[half], 2);
-    }
-    const int rows = threadIdx.x / 32 * MMA;
-    for (int c = 0; c < DIM / MMA_N; ++c)
+    const int rows = threadIdx.x / 32 * ROWS;
+    for (int t = 0; t < TILES; ++t)
         for (int half = 0; half < 2; ++half) {
-            __half* place = piece(queries, rows + half * 8 + lane / 4, c * MMA_N) + lane % 4 * 2;
-            const float* pair = &sums[c][2 * half];
-            const float sum = total[half];
-            *reinterpret_cast<unsigned*>(place) = halves(pair[0] / sum, pair[1] / sum);
+            float sum = total[t][half];
+            sum += __shfl_xor_sync(0xffffffff, sum, 1);
+            sum += __shfl_xor_sync(0xffffffff, sum, 2);
+            const int row = rows + t * MMA + half * 8 + lane / 4;
+            for (int c = 0; c < DIM / MMA_N; ++c) {
+                const float* pair = &sums[t][c][2 * half];
+                __half* place = piece(queries, row, c * MMA_N) + lane % 4 * 2;
+                *reinterpret_cast<unsigned*>(place) = halves(pair[0] / sum, pair[1] / sum);
+            }
         }
     __syncwarp();
-    for (int i = lane; i < MMA * (DIM / VEC); i += 32) {
+    for (int i = lane; i < ROWS * (DIM / VEC); i += 32) {
         const int row = rows + i / (DIM / VEC), col = i % (DIM / VEC) * VEC;
         if (first + row < n && col < d)
             *reinterpret_cast<float4*>(out + head + static_cast<long long>(first + row) * d + col) =
