@@ -165,11 +165,7 @@ GRADER_HOT bool touch_quietly(F form, ShadowCell* cells, uintptr_t offset, uint3
     return true;
 }
 
-[[gnu::noinline]] inline void log_access(uintptr_t address, AccessKey key) {
-    // In place: a copy would wait for the halves that were just written.
-    if (state.thread_log->size() < counters::kLogLimit) state.thread_log->emplace_back(address, key);
-    else counters::truncated();
-}
+[[gnu::noinline]] inline void log_access(uintptr_t address, AccessKey key) { state.thread_log->add(address, key); }
 
 template <Space space, class F> AccessKey key_of(F form, uintptr_t pc) {
     return {uint32_t(pc - state.image), form.bytes, form.write, space == Space::shared, form.atomic};

@@ -3,7 +3,7 @@
 #if GRADER_CHECKED
 
 #include <algorithm>
-#include <cstring>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,12 +15,14 @@ namespace grader::counters {
 
 namespace {
 
+constexpr size_t kFewRecords = 64, kMostRecords = size_t(1) << 17;  // of one thread in one interval
 constexpr uint64_t kAlwaysLogged = uint64_t(1) << 16, kLoggedShare = 16;
 
 struct Request {
-    uint64_t address[kWarpSize];  // of the lanes that take part
+    uint64_t address[kWarpSize];  // of the lanes that take part, in their order
     unsigned lanes;
     Request(unsigned lanes = 0) : lanes(lanes) {}
+    unsigned size() const { return unsigned(__builtin_popcount(lanes)); }
 };
 
 struct Totals {
@@ -48,6 +50,8 @@ struct Worst {
 struct Row {
     AccessKey key;
     Totals totals = {};
+    Request last = {};  // one that costs `cost`
+    Cost cost = {};
     Worst worst = {};
 };
 
@@ -141,42 +145,43 @@ RowIndex& row_index = *new RowIndex;
 std::vector<size_t>& first_of = *new std::vector<size_t>;  // of each row, the first record of each of 32 lanes
 
 Cost cost_global(const Request& r, unsigned bytes) {
-    uint64_t sectors[2 * kWarpSize], addresses[kWarpSize];
-    unsigned n = 0, lanes = 0;
+    const unsigned lanes = r.size();
     Cost ascending = {};  // if no lane's address is below the one before: needs no table
     uint64_t ideal_bytes = 0, previous = 0, counted = 0;  // the sectors below `counted` are counted
     bool is_ascending = true;
-    for (unsigned left = r.lanes; left; left &= left - 1) {
-        const uint64_t a = r.address[__builtin_ctz(left)], first = a >> 5, last = (a + bytes - 1) >> 5;
+    for (unsigned i = 0; i < lanes; ++i) {
+        const uint64_t a = r.address[i], first = a >> 5, last = (a + bytes - 1) >> 5;
         is_ascending = is_ascending && a >= previous;
         if (a != previous) ideal_bytes += bytes;
         if (last >= counted) ascending.transactions += last + 1 - std::max(first, counted);
         counted = last + 1;
         previous = a;
-        addresses[lanes++] = a;
     }
     if (is_ascending) {
         ascending.ideal = (ideal_bytes + 31) / 32;
         return ascending;
     }
+    uint64_t sectors[2 * kWarpSize];
+    unsigned n = 0;
     for (unsigned i = 0; i < lanes; ++i) {
-        sectors[n++] = addresses[i] >> 5;
-        if ((addresses[i] + bytes - 1) >> 5 != addresses[i] >> 5) sectors[n++] = (addresses[i] + bytes - 1) >> 5;
+        sectors[n++] = r.address[i] >> 5;
+        if ((r.address[i] + bytes - 1) >> 5 != r.address[i] >> 5) sectors[n++] = (r.address[i] + bytes - 1) >> 5;
     }
     const unsigned fetched = distinct(sectors, n);
-    return {fetched, (uint64_t(distinct(addresses, lanes)) * bytes + 31) / 32};
+    return {fetched, (uint64_t(distinct(r.address, lanes)) * bytes + 31) / 32};
 }
 
 Cost cost_shared(const Request& r, unsigned bytes, uintptr_t base) {
     Cost cost;
-    unsigned group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+    unsigned group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8, i = 0;
     for (unsigned first = 0; first < kWarpSize; first += group) {
         uint8_t in_bank[32] = {};
         unsigned n = 0, most = 0;
         seen.clear();
         for (unsigned lane = first; lane < first + group; ++lane) {
             if (!(r.lanes >> lane & 1)) continue;
-            uint64_t word = (r.address[lane] - base) >> 2, last = (r.address[lane] - base + bytes - 1) >> 2;
+            const uint64_t offset = r.address[i++] - base, last = (offset + bytes - 1) >> 2;
+            uint64_t word = offset >> 2;
             for (; word <= last; ++word) {
                 if (!seen.insert(word)) continue;
                 ++n;
@@ -192,47 +197,75 @@ Cost cost_shared(const Request& r, unsigned bytes, uintptr_t base) {
 bool worse(const Cost& cost, unsigned lanes, uint64_t block, const Worst& known) {
     if (known.request.lanes == 0) return true;
     if (cost.excess() != known.cost.excess()) return cost.excess() > known.cost.excess();
-    const unsigned known_lanes = unsigned(__builtin_popcount(known.request.lanes));
+    const unsigned known_lanes = known.request.size();
     return lanes != known_lanes ? lanes > known_lanes : block < known.block;
+}
+
+// The same addresses as the row's last request, or all of them as far away that the cost is the same:
+// by whole sectors, or by whole words of shared memory (other banks, but as many words in each).
+bool like_last(const Row& row, const Request& r, unsigned lanes) {
+    const uint64_t shift = r.address[0] - row.last.address[0];
+    uint64_t differs = (r.lanes ^ row.last.lanes) | (shift & (row.key.shared() ? 3 : 31));
+    for (unsigned i = 1; i < lanes; ++i) differs |= (r.address[i] - row.last.address[i]) ^ shift;
+    return !differs;
 }
 
 void count(Row& row, const Request& r, uintptr_t shared_base) {
     Totals& t = row.totals;
-    unsigned lanes = unsigned(__builtin_popcount(r.lanes));
+    const unsigned lanes = r.size(), bytes = row.key.bytes();
+    const bool shared = row.key.shared();
     ++t.requests;
     t.lanes += lanes;
-    const unsigned bytes = row.key.bytes();
-    const bool shared = row.key.shared();
     t.bytes += uint64_t(lanes) * bytes;
-    const Cost cost = shared ? cost_shared(r, bytes, shared_base) : cost_global(r, bytes);
+    if (!like_last(row, r, lanes)) {
+        row.last.lanes = r.lanes;
+        std::copy_n(r.address, lanes, row.last.address);
+        row.cost = shared ? cost_shared(r, bytes, shared_base) : cost_global(r, bytes);
+    }
+    const Cost& cost = row.cost;
     (shared ? t.wavefronts : t.sectors) += cost.transactions;
     (shared ? t.ideal_wavefronts : t.ideal_sectors) += cost.ideal;
     if (worse(cost, lanes, running_block, row.worst)) row.worst = {r, cost, shared ? shared_base : 0, running_block};
 }
 
-// All active lanes did the same: their i-th records are one request.
-bool in_step(const Log* lanes, unsigned n, unsigned& active) {
-    active = 0;
-    for (unsigned lane = 0; lane < n; ++lane) active |= unsigned(!lanes[lane].empty()) << lane;
-    if (!active) return true;
-    const Log& first = lanes[__builtin_ctz(active)];
-    for (unsigned left = active; left; left &= left - 1)
-        if (lanes[__builtin_ctz(left)].size() != first.size()) return false;
-    for (unsigned left = active & (active - 1); left; left &= left - 1)
-        for (size_t i = 0; i < first.size(); ++i)
-            if (lanes[__builtin_ctz(left)][i].key.number != first[i].key.number) return false;
-    return true;
+// Counts the records that all active lanes have in step, from the first on: the i-th records of all
+// are one request. Returns how many each lane has of them.
+size_t count_in_step(const Log* lanes, unsigned n, uintptr_t shared_base) {
+    const AccessRecord* records[kWarpSize];  // of the active lanes
+    unsigned active = 0, count_of = 0;
+    size_t length = ~size_t(0);
+    for (unsigned lane = 0; lane < n; ++lane) {
+        if (lanes[lane].size() == 0) continue;
+        active |= 1u << lane;
+        records[count_of++] = lanes[lane].begin;
+        length = std::min(length, lanes[lane].size());
+    }
+    if (!active) return 0;
+    Request request(active);
+    for (size_t i = 0; i < length; ++i) {
+        const AccessKey key = records[0][i].key;
+        uint64_t differs = 0;
+        for (unsigned lane = 0; lane < count_of; ++lane) {
+            // Long logs begin at the same place of a page, so they push each other out of the cache.
+            __builtin_prefetch(&records[lane][i + 16]);
+            differs |= records[lane][i].key.number ^ key.number;
+            request.address[lane] = records[lane][i].address;
+        }
+        if (differs) return i;
+        count(rows[row_index.find(key)], request, shared_base);
+    }
+    return length;
 }
 
-// The k-th executions of an access by the lanes are one request. A record that has found its row
-// holds the lane's next record of that row in the place of its key: memory for lists of them would
-// cost more than the rest.
-void match_by_execution(Log* lanes, unsigned n, uintptr_t shared_base) {
+// From each lane's record `from` on, the k-th executions of an access by the lanes are one request.
+// A record that has found its row holds the lane's next record of that row in the place of its key:
+// memory for lists of them would cost more than the rest.
+void match_by_execution(Log* lanes, unsigned n, size_t from, uintptr_t shared_base) {
     constexpr size_t kNone = ~size_t(0);
     first_of.clear();
     for (unsigned lane = 0; lane < n; ++lane)
-        for (size_t i = lanes[lane].size(); i-- > 0;) {
-            AccessKey& key = lanes[lane][i].key;
+        for (size_t i = lanes[lane].size(); i-- > from;) {
+            AccessKey& key = lanes[lane].begin[i].key;
             const size_t at = row_index.find(key) * kWarpSize + lane;
             if (first_of.size() <= at) first_of.resize(rows.size() * kWarpSize, kNone);
             key.number = std::exchange(first_of[at], i);
@@ -243,12 +276,14 @@ void match_by_execution(Log* lanes, unsigned n, uintptr_t shared_base) {
         for (unsigned lane = 0; lane < n; ++lane) left |= unsigned(next[lane] != kNone) << lane;
         while (left) {
             Request request(left);
+            uint64_t* address = request.address;
             for (unsigned on = left; on; on &= on - 1) {
                 const unsigned lane = unsigned(__builtin_ctz(on));
-                const AccessRecord& a = lanes[lane][next[lane]];
-                request.address[lane] = a.address;
+                const AccessRecord& a = lanes[lane].begin[next[lane]];
+                *address++ = a.address;
                 next[lane] = a.key.number;
                 if (next[lane] == kNone) left ^= 1u << lane;
+                else __builtin_prefetch(&lanes[lane].begin[next[lane]]);
             }
             count(rows[row], request, shared_base);
         }
@@ -257,17 +292,13 @@ void match_by_execution(Log* lanes, unsigned n, uintptr_t shared_base) {
 
 // "0 4 - 12": of each lane the byte that it accesses first, from the base on.
 std::string lanes_of(const Worst& worst) {
+    const Request& r = worst.request;
     uint64_t base = worst.base;
-    if (!base) {
-        base = ~uint64_t(0);
-        for (unsigned lane = 0; lane < kWarpSize; ++lane)
-            if (worst.request.lanes >> lane & 1) base = std::min(base, worst.request.address[lane]);
-        base &= ~uint64_t(31);
-    }
+    if (!base) base = *std::min_element(r.address, r.address + r.size()) & ~uint64_t(31);
     std::string text;
-    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    for (unsigned lane = 0, i = 0; lane < kWarpSize; ++lane) {
         if (lane) text += ' ';
-        text += worst.request.lanes >> lane & 1 ? std::to_string(worst.request.address[lane] - base) : "-";
+        text += r.lanes >> lane & 1 ? std::to_string(r.address[i++] - base) : "-";
     }
     return text;
 }
@@ -290,7 +321,19 @@ void write_row(const std::string& kernel, const Row& row) {
 
 Log& log_of(unsigned thread) { return logs[thread]; }
 
-void truncated() { launch_truncated = true; }
+void Log::add_to_full(uint64_t address, AccessKey key) {
+    const size_t size = this->size(), wanted = std::max(kFewRecords, 2 * size);
+    if (wanted > kMostRecords) {
+        launch_truncated = true;
+        return;
+    }
+    void* memory = std::realloc(begin, wanted * sizeof(AccessRecord));
+    if (!memory) std::abort();
+    begin = static_cast<AccessRecord*>(memory);
+    next = begin + size;
+    end = begin + wanted;
+    add(address, key);
+}
 
 // The counted blocks are spread evenly over the grid, the first among them. Of long blocks fewer are
 // counted: counting takes three times as long as checking.
@@ -308,21 +351,14 @@ bool wants_block(uint64_t number, uint64_t accesses) {
 void interval_ends(unsigned threads, uintptr_t shared_base) {
     for (unsigned first = 0; first < threads; first += kWarpSize) {
         Log* lanes = &logs[first];
-        unsigned n = std::min(kWarpSize, threads - first), active;
-        for (unsigned lane = 0; lane < n; ++lane) logged += lanes[lane].size();
-        if (in_step(lanes, n, active)) {
-            if (active) {
-                size_t length = lanes[__builtin_ctz(active)].size();
-                Request request(active);
-                for (size_t i = 0; i < length; ++i) {
-                    for (unsigned lane = 0; lane < n; ++lane)
-                        if (active >> lane & 1) request.address[lane] = lanes[lane][i].address;
-                    count(rows[row_index.find(lanes[__builtin_ctz(active)][i].key)], request, shared_base);
-                }
-            }
-        } else {
-            match_by_execution(lanes, n, shared_base);
+        const unsigned n = std::min(kWarpSize, threads - first);
+        size_t most = 0;
+        for (unsigned lane = 0; lane < n; ++lane) {
+            logged += lanes[lane].size();
+            most = std::max(most, lanes[lane].size());
         }
+        const size_t in_step = count_in_step(lanes, n, shared_base);
+        if (in_step < most) match_by_execution(lanes, n, in_step, shared_base);
         for (unsigned lane = 0; lane < n; ++lane) lanes[lane].clear();
     }
 }
@@ -353,8 +389,7 @@ void launch_ends(const LaunchTotals& totals) {
         sum.wavefronts += row.totals.wavefronts;
         sum.ideal_wavefronts += row.totals.ideal_wavefronts;
         const Worst& worst = row.worst;
-        const unsigned lanes = unsigned(__builtin_popcount(worst.request.lanes));
-        if (worse(worst.cost, lanes, worst.block, place->second.worst)) place->second.worst = worst;
+        if (worse(worst.cost, worst.request.size(), worst.block, place->second.worst)) place->second.worst = worst;
     }
     rows.clear();
     row_index.clear();

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace grader {
 
@@ -36,8 +35,22 @@ struct AccessRecord {
 
 namespace counters {
 
-using Log = std::vector<AccessRecord>;
-constexpr size_t kLogLimit = size_t(1) << 17;  // records of one thread in one interval
+// The records of one thread in one interval.
+struct Log {
+    AccessRecord *begin = nullptr, *next = nullptr, *end = nullptr;
+    void add(uint64_t address, AccessKey key) {
+        if (__builtin_expect(next == end, false)) return add_to_full(address, key);
+        next->address = address;
+        asm("" : "+m"(next->address));  // two stores: g++ would join the halves through memory
+        next->key = key;
+        ++next;
+    }
+    size_t size() const { return size_t(next - begin); }
+    void clear() { next = begin; }
+
+private:
+    void add_to_full(uint64_t address, AccessKey key);  // cut if it has as many as are kept
+};
 
 Log& log_of(unsigned thread);
 void interval_ends(unsigned threads, uintptr_t shared_base);
@@ -52,7 +65,6 @@ struct LaunchTotals {
 };
 void launch_ends(const LaunchTotals& totals);
 bool wants_block(uint64_t number, uint64_t accesses);  // of the launch until now
-void truncated();  // a log was cut at kLogLimit
 void write();      // writes all counters as records and resets them
 
 }  // namespace counters
