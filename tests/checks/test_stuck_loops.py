@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from paths import REPOSITORY
 
+from grader.assignment.model import Limits
+from grader.build.artifact import Built
+from grader.checks.common.diagnosis import Phase, explain
 from grader.checks.common.stuck_loops import misses_end, runs_away, stuck_loop
-from grader.vocabulary import Language
+from grader.judge.outcome import Outcome, Status
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device, Language
 
 CPP = "void f(int n, const int* a) {\n    int i = 0;\n    LOOP\n}\n"
 
@@ -135,3 +143,21 @@ def test_a_loop_that_steps_over_its_end() -> None:
     assert stepped is not None
     assert "write `i < n`" in stepped.why
     assert misses_end(text, 5) is None
+
+
+def test_a_host_loop_reads_the_same_whoever_ends_it() -> None:
+    """On a slow machine the executor's time is over before the call's."""
+    text = "def f(x, rows):\n    done = 0\n    while done < rows:\n        k[(rows,)](x)\n"
+    built = Built(
+        language=Language.TRITON, device=Device.CPU, path=Path("f.py"), file="f.py", entry="f",
+        evidence=BuildEvidence(tool="Python", cached=False), text=text,
+    )  # fmt: skip
+    gave_up = {
+        "record": "not_measured",
+        "reason": "repeated",
+        "message": "`k` was launched 65 times",
+    }
+    outcome = Outcome(status=Status.EXCEPTION, records=(gave_up,), executed=(gave_up,))
+    said = explain(outcome, built, Limits(), Phase.CALLING)
+    assert said.verdict is Verdict.TIME_LIMIT
+    assert "(f.py:3): no round of the loop `done < rows` changes" in said.message

@@ -265,7 +265,8 @@ def _not_executed(record: dict[str, Any], built: Built, limits: Limits, subject:
     place = _place_of(record, built)
     stuck = stuck_loop(built.text, built.language.base, record_line(record))
     at = f" ({built.file}:{stuck.line}): {stuck.why}" if stuck else _at(place)
-    endless = {"endless": at, "repeated": f": {text_of(record, 'message')}"}
+    # The same words as where the host's loop uses up the time of the call itself.
+    endless = {"endless": at, "repeated": at if stuck else f": {text_of(record, 'message')}"}
     if (where := endless.get(str(record.get("reason")))) is not None:
         return Diagnosis(
             Verdict.TIME_LIMIT,
