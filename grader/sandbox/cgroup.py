@@ -99,14 +99,14 @@ class Group:
     def end(self) -> None:
         """Kill all processes in the group, wait for them, and remove it. May be called again.
 
-        Raises GraderError if its processes multiply faster than they can be killed.
+        Raises GraderError if its processes multiply faster than they can be killed, or do not end.
         """
         kill_until_none(self._kill, _POLL_S)
         for _, folder in self.folders:
             _remove(folder)
 
-    def _kill(self) -> int:
-        """Kill all processes in the group; return how many there were."""
+    def _kill(self) -> list[int]:
+        """Kill all processes in the group; return them."""
         members = {pid for _, folder in self.folders for pid in _processes(folder)}
         for place, folder in self.folders if members else ():
             if place.tasks:
@@ -117,7 +117,7 @@ class Group:
         for pid in members:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        return len(members)
+        return list(members)
 
 
 def make(memory_mib: int, tasks: int) -> Group | None:

@@ -16,6 +16,7 @@ import random
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,13 +52,13 @@ class TemporaryUser:
     def end(self) -> None:
         """Kill every process of the user, and release the user id.
 
-        Raises GraderError if the processes multiply faster than they can be killed, or if the
-        machine cannot start the process that kills them.
+        Raises GraderError if the processes multiply faster than they can be killed or do not end,
+        or if the machine cannot start the process that kills them.
         """
         command = [sys.executable, "-I", "-S", "-c", _KILL, str(self.uid)]
 
-        def kill() -> int:
-            found = len(processes_of(self.uid))
+        def kill() -> Sequence[int]:
+            found = processes_of(self.uid)
             if found:
                 retry_start(lambda: subprocess.run(command, check=False))
             return found

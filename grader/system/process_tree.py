@@ -34,6 +34,8 @@ _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 # A chain of processes that fork faster than they are killed must not hold the judge for ever.
 _KILL_S = 10.0
+# One that was killed is still there while the driver of a GPU frees what it held.
+_END_S = 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")  # in a second, of /proc/PID/stat
 
 _lock = threading.Lock()
@@ -116,17 +118,24 @@ def kill_all() -> None:
                     kill(pid, signal.SIGKILL)
 
 
-def kill_until_none(kill: Callable[[], int], poll_s: float = 0.0) -> int:
-    """Call `kill`, which returns how many processes it found, until that is 0; return the sum.
+def kill_until_none(kill: Callable[[], Sequence[int]], poll_s: float = 0.0) -> int:
+    """Call `kill`, which returns the processes that it found, until there are none; count them all.
 
-    Raises GraderError if the processes multiply faster than they can be killed.
+    Raises GraderError if they multiply faster than they can be killed, or do not end.
     """
-    deadline_s = time.monotonic() + _KILL_S
+    began_s = time.monotonic()
+    first: set[int] = set()
     total = 0
-    while count := kill():
-        total += count
-        if time.monotonic() > deadline_s:
+    while found := kill():
+        first = first or set(found)
+        total += len(found)
+        tried_s = time.monotonic() - began_s
+        if tried_s > _KILL_S and not first.issuperset(found):
             raise GraderError("a submission starts processes faster than they can be killed")
+        if tried_s > _END_S:
+            raise GraderError(
+                f"a submission's process was killed {_END_S:g} s ago and has not ended"
+            )
         time.sleep(poll_s)
     return total
 
@@ -134,12 +143,12 @@ def kill_until_none(kill: Callable[[], int], poll_s: float = 0.0) -> int:
 def sweep() -> int:
     """Kill stray processes until there are none; return how many were killed.
 
-    Raises GraderError if they multiply faster than they can be killed.
+    Raises GraderError if they multiply faster than they can be killed, or do not end.
     """
     return kill_until_none(_kill_strays)
 
 
-def _kill_strays() -> int:
+def _kill_strays() -> list[int]:
     with _lock:
         pids = strays()
         for pid in pids:
@@ -148,7 +157,7 @@ def _kill_strays() -> int:
         for pid in pids:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
-    return len(pids)
+    return pids
 
 
 def strays() -> list[int]:
