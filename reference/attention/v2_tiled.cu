@@ -145,7 +145,7 @@ __device__ void soften(float (&scores)[TILES][BN / MMA_N][4], float (&largest)[T
             const float shift = factor * largest[t][half];
             for (auto& columns : scores[t])
                 for (int e = 2 * half; e < 2 * half + 2; ++e) {
-                    columns[e] = power_of_two(factor * columns[e] - shift);  // one for the sum
+                    columns[e] = power_of_two(factor * columns[e] - shift);  // a multiply-add
                     total[t][half] += columns[e];
                 }
         }
