@@ -336,7 +336,7 @@ void Log::add_to_full(uint64_t address, AccessKey key) {
 }
 
 // The counted blocks are spread evenly over the grid, the first among them. Of long blocks fewer are
-// counted: counting takes three times as long as checking.
+// counted, for counting takes time, too.
 bool wants_block(uint64_t number, uint64_t accesses) {
     running_block = number;
     uint64_t blocks = launch_state.blocks, wanted = settings.counted_blocks;
