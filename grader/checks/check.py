@@ -62,15 +62,29 @@ class Cost(IntEnum):
     TIMING = 4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCode:
+    """What the host code of a submission did in the calls of its cases; it is in no report.
+
+    `wrote` is true if it wrote results into an output, `left` if in a call every output ended with
+    one value that it had written. `operations` are the names of torch's functions that it called,
+    as the worker says.
+    """
+
+    wrote: bool
+    left: bool
+    operations: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)  # no slots: typing sets an attribute on a generic's instances
 class CheckOutcome(Generic[E]):
     """The result of a check: a diagnosis and the evidence for it.
 
     `share` is the part of the points that is won, None for all or nothing. `wall_s` is None for the
-    time of the check's `run`. If a check has several
-    outcomes, each has a `label` for its line and a `weight` in the points. `host_wrote` tells later
-    checks that host code wrote results into an output; it is in no report. `elsewhere` marks cases
-    that another grader runs: their points are pending, and say nothing about this run.
+    time of the check's `run`. If a check has several outcomes, each has a `label` for its line and
+    a `weight` in the points. `host` tells later checks what host code did, if the executor of
+    launches saw it. `elsewhere` marks cases that another grader runs: their points are pending, and
+    say nothing about this run.
     """
 
     diagnosis: Diagnosis
@@ -80,7 +94,7 @@ class CheckOutcome(Generic[E]):
     label: str = ""
     weight: int = 1
     visibility: Visibility = Visibility.VISIBLE
-    host_wrote: bool = False
+    host: HostCode | None = None
     elsewhere: bool = False
 
     @property

@@ -32,8 +32,8 @@ _COMMAND_S = 30.0
 _MEMORY_MIB = 4096  # for the values of a batch of programs, besides the worker's limit
 _MOST_TEXT = 16 << 20
 # What the executor alone may say.
-_OWN = ("counters", "finding", "findings", "forged", "host_wrote", "launch",
-        "launched", "not_executed", "not_measured", "recording")  # fmt: skip
+_OWN = ("counters", "finding", "findings", "forged", "host_left", "host_wrote",
+        "launch", "launched", "not_executed", "not_measured", "recording")  # fmt: skip
 
 
 class LaunchExecutor:

@@ -64,6 +64,11 @@ class ExecutorBuffer:
         self.host_filled[view] = True
         return 0
 
+    def left_by_host(self) -> bool:
+        """True if every element has the value that host code has written first."""
+        value = torch.tensor(list(self.host_value or b""), dtype=torch.uint8)
+        return bool(value.numel() and (self.data.view(-1, self.item) == value).all())
+
     def host_scattered(self) -> int:
         """Return how many elements are in views that together are none: filled one by one."""
         filled = self.host_filled

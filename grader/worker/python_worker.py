@@ -88,10 +88,10 @@ class Worker:
 
             link = socket.socket(fileno=launches.LINK_FD)
             self._launches = triton_launches.install(link)
-        if idle:
+        if idle or self._launches is not None:
             from grader.worker import triton_no_launch
 
-            if device == "cuda":  # else the executor leaves launches out
+            if idle and device == "cuda":  # else the executor leaves launches out
                 triton_no_launch.install()
             self._torch_log = triton_no_launch.torch_watched
 

@@ -149,6 +149,11 @@ class Executor:
             for buffer in self._buffers.values():
                 if scattered := buffer.host_scattered():
                     self._host_wrote[buffer.name] += scattered
+            outputs = [one for one in self._buffers.values() if one.writable and one.data.numel()]
+            if all(one.left_by_host() for one in outputs) and any(
+                bool(one.data.any()) for one in outputs
+            ):
+                worker_log.tell("host_left")
         for name, elements in self._host_wrote.items():
             worker_log.tell("host_wrote", buffer=name, elements=elements)
 

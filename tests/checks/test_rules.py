@@ -13,12 +13,15 @@ import torch
 
 from grader.build.elf import read_symbols
 from grader.build.libc_overrides import overridden_names
+from grader.checks.check import HostCode
+from grader.checks.rules import inspection
 from grader.checks.rules.inspection import _changed, _right
 from grader.checks.rules.symbol_rules import broken_rules, suspicious_text
 from grader.grading import check_results
+from grader.report.evidence import RulesEvidence
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Language
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +156,42 @@ def test_names_of_the_c_library_are_taken(compiler: str, tmp_path: Path) -> None
 )
 def test_what_counts_as_written(after: list[float], changed: int) -> None:
     assert _changed(torch.full((4,), 7.0), torch.tensor(after)) == changed
+
+
+class _IdleRunError(AssertionError):
+    """A run without launches, which costs as much as all cases."""
+
+
+@pytest.mark.parametrize(
+    ("host", "idle"),
+    [
+        (HostCode(wrote=False, left=False, operations=("matmul",)), False),
+        (HostCode(wrote=True, left=True, operations=()), False),
+        (HostCode(wrote=False, left=True, operations=()), True),
+        (None, True),
+    ],
+)
+def test_cases_run_again_without_launches_only_if_the_executor_leaves_a_question(
+    monkeypatch: pytest.MonkeyPatch, host: HostCode | None, idle: bool
+) -> None:
+    def run_idle(*_: Any) -> RulesEvidence:
+        raise _IdleRunError
+
+    monkeypatch.setattr(inspection, "_without_launches", run_idle)
+    built = SimpleNamespace(flags=(), language=Language.TRITON, file="silu.py")
+    signature = SimpleNamespace(arrays=())
+    assignment = SimpleNamespace(signature=signature, libraries=())
+    setup: Any = SimpleNamespace(built=built, assignment=assignment)
+    monkeypatch.setattr(inspection, "allowed_libraries", lambda *_: None)
+    if idle:
+        with pytest.raises(_IdleRunError):
+            inspection.check_rules(setup, "", [], cast(Any, None), host=host)
+        return
+    assert host is not None
+    outcome = inspection.check_rules(setup, "", [], cast(Any, None), host=host)
+    assert (outcome.verdict is Verdict.FORBIDDEN) == host.wrote
+    assert outcome.evidence is not None
+    assert outcome.evidence.flags == tuple(f"calls torch.{name}" for name in host.operations)
 
 
 def check(verdict: Verdict, score: float | None, pending: float = 0.0) -> CheckResult:

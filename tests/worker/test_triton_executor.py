@@ -431,6 +431,29 @@ def test_one_value_is_no_work(
     assert host_wrote(told) == []
 
 
+@pytest.mark.parametrize(("value", "left"), [(3.5, True), (0.0, False)])
+def test_a_whole_output_that_host_code_has_left_is_told(
+    executor: triton_executor.Executor, told: Told, value: float, left: bool
+) -> None:
+    """It may be the result, as a sum of one element is; zeros are there to be added to."""
+    begin(executor)
+    send(executor, launch(), IR.encode())
+    end(executor, torch.full((N,), value))
+    assert host_wrote(told) == []
+    assert ("host_left" in kinds(told)) == left
+
+
+def test_an_output_that_a_kernel_overwrites_is_not_left_by_host_code(
+    executor: triton_executor.Executor, told: Told
+) -> None:
+    begin(executor)
+    storages = [INPUT, {**OUTPUT, "blob": 0}]
+    filled = torch.full((N,), 3.5).numpy().tobytes()
+    send(executor, launch(storages=storages), filled, IR.encode())
+    executor.end()
+    assert "host_left" not in kinds(told)
+
+
 @pytest.mark.parametrize("launched", [False, True])
 def test_several_values_are_told(
     executor: triton_executor.Executor, buffers: list[Buffer], told: Told, launched: bool

@@ -260,6 +260,9 @@ class CaseJudge:
         outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
         for record in outcome.executed:
             self._on_record(record)
+        for record in outcome.records:
+            if record.get("record") == "torch":
+                self._on_record(record)
         if first:
             self._launched = [one for one in outcome.records if one.get("record") == "launched"]
         self._returned = any(record.get("record") == "returned" for record in outcome.records)

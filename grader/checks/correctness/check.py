@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
+from grader.checks.check import Check, CheckContext, CheckOutcome, Cost, HostCode
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.case_property import rest_of_groups, separating_property
 from grader.report.evidence import CaseResult, CorrectnessEvidence
@@ -17,7 +17,7 @@ from grader.report.verdict import Verdict, aggregate
 from grader.text.hints import hints, matching_hint
 from grader.text.numbers import without_numbers as alike
 from grader.text.sizes import case_text
-from grader.vocabulary import CheckName, Visibility
+from grader.vocabulary import CheckName, Device, Visibility
 
 
 class CorrectnessCheck(Check[CorrectnessEvidence]):
@@ -31,14 +31,10 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         """Run every case."""
         from grader.checks.correctness.judging import check_correctness
 
-        launches: list[dict[str, Any]] = []
-        host_wrote: list[dict[str, Any]] = []
+        told: dict[str, list[dict[str, Any]]] = {}
 
         def keep(record: dict[str, Any]) -> None:
-            if record.get("record") == "launch":
-                launches.append(record)
-            elif record.get("record") == "host_wrote":
-                host_wrote.append(record)
+            told.setdefault(str(record.get("record")), []).append(record)
 
         context.set_steps(len(context.cases))
         setup = context.setup()
@@ -46,11 +42,25 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         verified = check_correctness(
             setup, context.cases, context.data, context.advance, keep, context.oracle
         )
-        verified = context.support.after_cases(context, verified, launches)
+        verified = context.support.after_cases(context, verified, told.get("launch", []))
         outcomes = by_visibility(verified, context.assignment.weights)
         elsewhere = context.assignment.hidden_elsewhere
         outcomes += hidden_elsewhere(elsewhere, context.assignment.hidden_weight)
-        return [replace(outcome, host_wrote=bool(host_wrote)) for outcome in outcomes]
+        host = None
+        if context.file.language.imported and context.device is Device.CPU:
+            wrote, left = "host_wrote" in told, "host_left" in told
+            host = HostCode(wrote=wrote, left=left, operations=operations(told.get("torch", [])))
+        return [replace(outcome, host=host) for outcome in outcomes]
+
+
+def operations(records: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """Return the names of torch's functions that a worker says, cut to a readable length."""
+    found: dict[str, None] = {}
+    for record in records:
+        names = record.get("operations")
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            found.update(dict.fromkeys(name[:40] for name in names[:20]))
+    return tuple(found)
 
 
 def by_visibility(

@@ -43,7 +43,9 @@ def check_correctness(
     *,
     host_settings: str = "",
 ) -> CorrectnessEvidence:
-    """Run every case and judge it; `on_record` gets each record of Triton's executor.
+    """Run every case and judge it.
+
+    `on_record` gets each record of Triton's executor, and the worker's about torch.
 
     The `oracle` explains wrong results as those of other inputs. `host_settings` are those of
     `Session`.

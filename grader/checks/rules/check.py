@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.build.artifact import Rejected
-from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
+from grader.checks.check import Check, CheckContext, CheckOutcome, Cost, HostCode
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.small_case import small_case, unknown_small_case
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, suspicious_text
@@ -36,9 +36,7 @@ class KernelRulesCheck(Check[RulesEvidence]):
             "\n".join([context.file.source.text, *context.file.source.header_texts.values()]),
             context.cases,
             context.data,
-            host_wrote=any(
-                outcome.host_wrote for outcome in context.outcomes(CheckName.CORRECTNESS)
-            ),
+            host=self._host_code(context),
             host_work=self._host_work(context),
         )
         return reported(outcome)
@@ -46,6 +44,13 @@ class KernelRulesCheck(Check[RulesEvidence]):
     def lines(self, evidence: RulesEvidence) -> Sequence[str]:
         """Return the flags for staff; students see an outcome with a broken rule only."""
         return [] if evidence.broken else [f"for staff: {flag}" for flag in evidence.flags]
+
+    @staticmethod
+    def _host_code(context: CheckContext) -> HostCode | None:
+        """Return what was seen of the host code, unless it leaves a question open."""
+        host = next((one.host for one in context.outcomes(CheckName.CORRECTNESS)), None)
+        complete = context.correct  # else some case may not have run
+        return host if host is not None and (complete or host.wrote) else None
 
     @staticmethod
     def _host_work(context: CheckContext) -> BrokenRule | None:

@@ -2,8 +2,9 @@
 
     CUDA C++   by the symbols that the built library is linked with, and by what its host code does
                in the checked host build (`host_work`)
-    Triton     by running every case again without launches: an output that is written anyway was
-               not written by a kernel
+    Triton     by what the executor of launches sees host code write to an output. Where there is
+               no executor, or host code has written all that an output ends with, by running every
+               case again without launches: an output that is right anyway is not a kernel's
 
 The judge sees both itself. Suspicious text and the worker's own records are only flags for staff.
 """
@@ -16,10 +17,11 @@ import torch
 
 from grader.assignment.cases import Case
 from grader.assignment.libraries import allowed_libraries
-from grader.checks.check import CheckOutcome
+from grader.checks.check import CheckOutcome, HostCode
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.executor_findings import NOT_OWN_HINT, not_own
+from grader.checks.correctness.check import operations
 from grader.checks.rules.host_work import HINT as HOST_WORK_HINT
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, broken_rules, suspicious_text
 from grader.judge.buffers import Buffer
@@ -39,22 +41,24 @@ def check_rules(
     cases: Sequence[Case],
     data: Callable[[Case], CaseData],
     *,
-    host_wrote: bool = False,
+    host: HostCode | None = None,
     host_work: BrokenRule | None = None,
 ) -> CheckOutcome[RulesEvidence]:
     """Inspect one built submission; `text` is its source file.
 
-    With `host_wrote`, torch was seen to write results into an output; `host_work` is the rule that
-    host code in C++ breaks.
+    `host` is what the executor of launches saw of the host code of right cases, if there is one;
+    `host_work` is the rule that host code in C++ breaks.
     """
     arrays = setup.assignment.signature.arrays
     on_device = all(array.memory is Memory.DEVICE for array in arrays)
     allowed = allowed_libraries(setup.assignment, setup.built.file) or frozenset()
     words = suspicious_text(text, all_on_device=on_device, allowed=allowed)
     flags = [*words, *setup.built.flags]
-    if host_wrote:
+    if host is not None and host.wrote:
         broken = BrokenRule(rule="own_kernel", message=not_own(setup.built.language))
         evidence = RulesEvidence(broken=(broken,), flags=tuple(flags))
+    elif host is not None and not host.left:
+        evidence = RulesEvidence(broken=(), flags=(*flags, *_torch(host.operations)))
     elif setup.built.language.imported:
         evidence = _without_launches(setup, cases, data, flags)
     elif setup.built.path.suffix == ".so":
@@ -119,8 +123,8 @@ def _without_launches(
                         run.append(case.name)
                     written += sum(_changed(before[name], after[name]) for name in after)
                     written = written or _right(case_run, before, after)
-                    for record in outcome.records:
-                        flags += _torch(record)
+                    told = [one for one in outcome.records if one.get("record") == "torch"]
+                    flags += _torch(operations(told))
                     if session.alive:
                         outcome = session.detach() if outcome.done else outcome
             except GpuOutOfMemoryError as error:
@@ -167,9 +171,5 @@ def _right(
     return changed if right else 0
 
 
-def _torch(record: object) -> list[str]:
-    """Return flags for the torch operations that the worker reports, cut to a readable length."""
-    names = record.get("operations") if isinstance(record, dict) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return []
-    return [f"calls torch.{name[:40]}" for name in names[:20]]
+def _torch(names: Sequence[str]) -> list[str]:
+    return [f"calls torch.{name}" for name in names]
