@@ -28,7 +28,7 @@ FOLDER = Path("/tmp")
 TIMEOUT_S = 3600.0
 _POLL_S = 0.1
 
-_held: dict[str, int] = {}
+_held: dict[str, int | None] = {}  # None where the files cannot be made
 # A second thread of this process would release the first one's exclusive lock.
 _exclusive = threading.Lock()
 
@@ -36,30 +36,32 @@ _exclusive = threading.Lock()
 @contextlib.contextmanager
 def shared_use(uuid: str | None) -> Iterator[None]:
     """Share the GPU in the block with other processes that do not time; None means no GPU."""
-    descriptor = None if uuid is None else _open(uuid)
-    if uuid is None or descriptor is None:
+    if uuid is None:
         yield
         return
+    descriptor = _open(uuid)
     try:
-        with _queue(uuid, fcntl.LOCK_SH):
-            _wait(descriptor, fcntl.LOCK_SH, uuid)
+        if descriptor is not None:
+            with _queue(uuid, fcntl.LOCK_SH):
+                _wait(descriptor, fcntl.LOCK_SH, uuid)
         _held[uuid] = descriptor
         yield
     finally:
         _held.pop(uuid, None)
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager
 def exclusive_use(uuid: str) -> Iterator[bool]:
-    """Use the GPU exclusively in the block, which must be inside a block of `shared_use`.
+    """Use the GPU exclusively in the block. Raises KeyError outside a block of `shared_use`.
 
     Yields whether it had to wait for another process. Threads of this process take turns.
     The shared lock is released first, so that two processes that want exclusive use do not
     deadlock; it is taken again at the end.
     """
-    descriptor = _held.get(uuid)
-    if descriptor is None:  # the lock files cannot be made here
+    descriptor = _held[uuid]
+    if descriptor is None:
         yield False
         return
     with _exclusive:

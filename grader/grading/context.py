@@ -27,6 +27,7 @@ from grader.build.baseline import build_baseline
 from grader.checks.check import CheckOutcome, KernelFile
 from grader.checks.memory.sanitizer_prestart import Prestart
 from grader.checks.registry import named
+from grader.gpu.lock import shared_use
 from grader.grading.builds import Builds
 from grader.grading.environment import describe
 from grader.grading.file_state import FileState, all_right
@@ -72,14 +73,15 @@ def open_context(
     server: PythonServer | None = None,
     cores: int | None = None,
 ) -> Iterator[GradingContext]:
-    """Start all builds and import torch meanwhile; end every process on exit.
+    """Share the GPU, start all builds and import torch meanwhile; end every process on exit.
 
     A `server` that the caller passes is used and not closed. `cores` is the number of cores to use,
     by default all.
     """
     confine = functools.partial(isolation, gpu=options.device is Device.CUDA)
     process_tree.become_subreaper()
-    with private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
+    gpu = options.gpu.uuid if options.gpu else None
+    with shared_use(gpu), private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = Pool(4, "build", first=confine)
         cores = cores or usable_cores()
         context = GradingContext(assignment, options, plan, Path(folder), pool, server, cores)

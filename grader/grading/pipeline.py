@@ -23,7 +23,6 @@ from grader.assignment.model import PROGRAM_LANGUAGE, Assignment
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckOutcome, Cost
 from grader.checks.registry import checks, named
-from grader.gpu.lock import shared_use
 from grader.gpu.nvml import Gpu
 from grader.grading import score
 from grader.grading.check_results import results
@@ -96,10 +95,7 @@ def grade(
 
     news.set()
     publish()
-    with (
-        shared_use(options.gpu.uuid if options.gpu else None),
-        open_context(assignment, options, plan, server, cores) as context,
-    ):
+    with open_context(assignment, options, plan, server, cores) as context:
 
         def run(step: _Step) -> None:
             if options.first and any(state.failed for state in states):

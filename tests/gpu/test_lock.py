@@ -129,8 +129,14 @@ def test_without_a_gpu_or_a_place_for_locks_there_are_no_turns(
     with lock.shared_use(None):
         pass
     monkeypatch.setattr(lock, "FOLDER", Path("/proc/nowhere"))
-    with lock.shared_use(UUID), lock.exclusive_use(UUID):
-        assert not lock._held
+    with lock.shared_use(UUID), lock.exclusive_use(UUID) as waited:
+        assert not waited
+
+
+def test_nobody_times_without_having_shared(folder: Path) -> None:
+    """`grade profile` and `calibrate` timed beside other gradings, without a word."""
+    with pytest.raises(KeyError), lock.exclusive_use(UUID):
+        pass
 
 
 def test_who_is_alone_does_not_wait(folder: Path) -> None:

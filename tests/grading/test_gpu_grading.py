@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 from pathlib import Path
 
 import pytest
@@ -181,15 +181,15 @@ def test_a_triton_type_error_is_a_compile_error(
     assert "silu.py:" in check.message
 
 
+@pytest.mark.skipif(
+    "PYTEST_XDIST_WORKER" in os.environ, reason="other tests' processes hold the GPU's memory too"
+)
 def test_gpu_memory_comes_back(first_gpu: Gpu, silu: Assignment) -> None:
     grade_on(first_gpu, silu, REPOSITORY / "reference", language=Language.CUDA)
     before = free_mib(first_gpu)
     for _ in range(3):
         grade_on(first_gpu, silu, REPOSITORY / "reference", language=Language.CUDA)
-    deadline = time.monotonic() + 60  # Tests beside this one may hold memory without the lock.
-    while (held := before - free_mib(first_gpu)) >= 64 and time.monotonic() < deadline:
-        time.sleep(1)
-    assert held < 64
+    assert before - free_mib(first_gpu) < 64
 
 
 def free_mib(gpu: Gpu) -> int:

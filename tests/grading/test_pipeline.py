@@ -18,14 +18,16 @@ from grader.assignment.reader import read_assignment
 from grader.checks import registry
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
+from grader.gpu.lock import exclusive_use
 from grader.gpu.nvml import Clocks, Gpu
+from grader.grading.context import open_context
 from grader.grading.pipeline import files_at_once, grade
-from grader.grading.plan import Options
+from grader.grading.plan import Options, make_plan
 from grader.grading.progress import Progress
 from grader.report.evidence import Evidence
 from grader.report.model import KernelResult, Report
 from grader.report.verdict import Verdict
-from grader.submission.reader import read_submission
+from grader.submission.reader import Submission, read_submission
 from grader.system.cores import usable_cores
 from grader.vocabulary import CheckName, Language
 
@@ -153,6 +155,17 @@ def test_files_are_checked_again_alone_if_one_may_have_held_the_gpus_memory(toy:
     assert verdicts[victim] is Verdict.ACCEPTED
     assert toy.calls[-2:] == [held, victim]
     assert {file for file in toy.calls if toy.calls.count(file) == 2} == {held, victim}
+
+
+@pytest.mark.usefixtures("toy")
+def test_whoever_opens_a_context_shares_the_gpu(silu: Assignment, tmp_path: Path) -> None:
+    """`grade profile` and `calibrate` timed beside other gradings: only `grade` had the lock."""
+    options = Options(gpu=A_GPU, checks=frozenset({CheckName(NAME)}))
+    plan = make_plan(silu, Submission(source=tmp_path, files={}), options)
+    with open_context(silu, options, plan), exclusive_use(A_GPU.uuid):
+        pass
+    with pytest.raises(KeyError), exclusive_use(A_GPU.uuid):
+        pass
 
 
 @pytest.mark.parametrize(

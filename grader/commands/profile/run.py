@@ -34,6 +34,7 @@ from grader.commands.profile.trace import TIMES, TIMES_ON_GPU, trace
 from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
+from grader.gpu.lock import exclusive_use
 from grader.gpu.nvml import Gpu
 from grader.gpu.target import course_target
 from grader.grading.context import FileContext, open_context
@@ -266,8 +267,8 @@ class _Profile:
 
     def hardware_counters(self) -> None:
         """Write the GPU's hardware counters, as ncu reads them; store its report if asked to."""
-        wanted = self.ncu_report
-        if self.file.gpu is None:
+        wanted, gpu = self.ncu_report, self.file.gpu
+        if gpu is None:
             if wanted is not None:
                 self._write(f"ncu: {wanted} is not written without a GPU")
             return
@@ -285,7 +286,8 @@ class _Profile:
         # The worker is started under ncu, not forked from the server.
         setup = replace(self.file.setup(private=True), server=None, driver=None)
         prepared = case, self.file.data(case)
-        with self.progress.step(f"ncu on {file.title}"):
+        # Other kernels would change what is counted.
+        with self.progress.step(f"ncu on {file.title}"), exclusive_use(gpu.uuid):
             counted, reason = counters(setup, ncu, prepared)
         if not counted:
             self._write(f"hardware counters: {reason}")
@@ -295,7 +297,7 @@ class _Profile:
             self._write(f"{metric}: {value}", level=2)
         if wanted is None:
             return
-        with self.progress.step(f"ncu's report on {file.title}"):
+        with self.progress.step(f"ncu's report on {file.title}"), exclusive_use(gpu.uuid):
             report, reason = whole_report(setup, ncu, prepared)
         if not report:
             self._write(f"ncu: {reason}")
