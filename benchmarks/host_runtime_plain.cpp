@@ -43,8 +43,10 @@ __attribute__((noinline)) void block_sum(const float* x, float* out, int n) {
     for (int i = 0; i < n; ++i) sum += x[i];
     *out = sum;
 }
-__attribute__((noinline)) void histogram(const float* x, int* bins, int n) {
-    for (int i = 0; i < n; ++i) ++bins[((unsigned)i * 2654435761u >> 24) + (int)x[i]];
+// Thread after thread, as the kernel runs here. In order of memory it takes a third of the time.
+__attribute__((noinline)) void histogram(const float* x, int* bins, int n, int threads) {
+    for (int thread = 0; thread < threads; ++thread)
+        for (int i = thread; i < n; i += threads) ++bins[((unsigned)i * 2654435761u >> 24) + (int)x[i]];
 }
 template <class Work> void timed(const char* name, Work work) {
     const clock_t start = clock();
@@ -63,7 +65,7 @@ int main() {
         timed("stencil 1024", [=] { stencil(x, z, 1024); });
         timed("gemm 256 tiled", [=] { gemm_tiled(x, y, z, 256); });
         timed("sum 1M", [=] { block_sum(x, z, n); });
-        timed("histogram 1M", [x, data = bins.data()] { histogram(x, data, n); });
+        timed("histogram 1M", [x, data = bins.data()] { histogram(x, data, n, 64 * 256); });
     }
     printf("(%f, %d)\n", z[0], bins[0]);
 }
