@@ -50,8 +50,6 @@ struct Worst {
 struct Row {
     AccessKey key;
     Totals totals = {};
-    Request last = {};  // one that costs `cost`
-    Cost cost = {};
     Worst worst = {};
 };
 
@@ -201,15 +199,6 @@ bool worse(const Cost& cost, unsigned lanes, uint64_t block, const Worst& known)
     return lanes != known_lanes ? lanes > known_lanes : block < known.block;
 }
 
-// The same addresses as the row's last request, or all of them as far away that the cost is the same:
-// by whole sectors, or by whole words of shared memory (other banks, but as many words in each).
-bool like_last(const Row& row, const Request& r, unsigned lanes) {
-    const uint64_t shift = r.address[0] - row.last.address[0];
-    uint64_t differs = (r.lanes ^ row.last.lanes) | (shift & (row.key.shared() ? 3 : 31));
-    for (unsigned i = 1; i < lanes; ++i) differs |= (r.address[i] - row.last.address[i]) ^ shift;
-    return !differs;
-}
-
 void count(Row& row, const Request& r, uintptr_t shared_base) {
     Totals& t = row.totals;
     const unsigned lanes = r.size(), bytes = row.key.bytes();
@@ -217,12 +206,7 @@ void count(Row& row, const Request& r, uintptr_t shared_base) {
     ++t.requests;
     t.lanes += lanes;
     t.bytes += uint64_t(lanes) * bytes;
-    if (!like_last(row, r, lanes)) {
-        row.last.lanes = r.lanes;
-        std::copy_n(r.address, lanes, row.last.address);
-        row.cost = shared ? cost_shared(r, bytes, shared_base) : cost_global(r, bytes);
-    }
-    const Cost& cost = row.cost;
+    const Cost cost = shared ? cost_shared(r, bytes, shared_base) : cost_global(r, bytes);
     (shared ? t.wavefronts : t.sectors) += cost.transactions;
     (shared ? t.ideal_wavefronts : t.ideal_sectors) += cost.ideal;
     if (worse(cost, lanes, running_block, row.worst)) row.worst = {r, cost, shared ? shared_base : 0, running_block};
