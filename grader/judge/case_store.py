@@ -31,8 +31,10 @@ def stored_data(oracle: Oracle, assignment_hash: str, case: Case, language: Lang
     key = (assignment_hash, oracle.types(case, language), of_case)
     # A second thread that needs the same case waits for it.
     with _lock:
-        data = _stored.pop(key, None) or oracle.data(case, language)
-        _stored[key] = data
+        if key in _stored:
+            _stored.move_to_end(key)
+            return _stored[key]
+        data = _stored[key] = oracle.data(case, language)
         while len(_stored) > 1 and sum(map(_size, _stored.values())) > _MOST_BYTES:
             _stored.popitem(last=False)
     return data

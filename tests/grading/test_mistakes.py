@@ -12,6 +12,7 @@ Where the sentence says `without a pattern that is known`, the grader has no bet
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
 import math
 import sys
@@ -96,9 +97,14 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.slow if list(MISTAKES).index(name) % 5 == 0 else pytest.mark.alike]
 
 
+@functools.cache
+def known(name: str) -> Assignment:
+    return read_assignment(REPOSITORY / "assignments" / name)
+
+
 def small(name: str, *, all_cases: bool) -> Assignment:
     """Return the assignment with a short limit, and only the cases that lead as a rule."""
-    assignment = read_assignment(REPOSITORY / "assignments" / name)
+    assignment = known(name)
     limits = dataclasses.replace(assignment.limits, call_s=1.5)
     cases = tuple(case for case in assignment.cases if all_cases or may_lead(case))
     return dataclasses.replace(assignment, limits=limits, cases=cases)

@@ -135,13 +135,16 @@ def block_of_other_size(text: str, signature: Signature) -> str:
             body = bodies.get(ast.unparse(call.func.value))
             if body is None:
                 continue
+            limits = _compared_with_ranges(body)
             passed = {a.arg: value for a, value in zip(body.args.args, call.args, strict=False)}
             passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
             for name, given in passed.items():
+                if name not in limits:
+                    continue
                 made = words_of(given, values) & sizes
                 needed = {
                     size
-                    for limit in _compared_with_range(body, name) & passed.keys()
+                    for limit in limits[name] & passed.keys()
                     for size in words_of(passed[limit], values) & sizes
                 }
                 if made and needed and not made & needed:
@@ -185,24 +188,25 @@ def size_of_other_launches(text: str, signature: Signature) -> str:
     return ""
 
 
-def _compared_with_range(kernel: ast.FunctionDef, width: str) -> set[str]:
-    """Return the names that an index from tl.arange(0, `width`) alone is compared with."""
-    inside = values_of(kernel)
-    ranges = {
-        name
-        for name, made in inside.items()
-        for one in made
-        if re.fullmatch(rf"tl\.arange\(0, {width}\)(\[[:None, ]+\])?", ast.unparse(one))
-    }
-    return {
-        node.comparators[0].id
-        for node in ast.walk(kernel)
-        if isinstance(node, ast.Compare)
-        and isinstance(node.ops[0], ast.Lt)
-        and isinstance(node.comparators[0], ast.Name)
-        and isinstance(node.left, ast.Name)
-        and node.left.id in ranges
-    }
+def _compared_with_ranges(kernel: ast.FunctionDef) -> dict[str, set[str]]:
+    """Return the names that indices from tl.arange(0, WIDTH) alone are compared with, by WIDTH."""
+    widths: dict[str, set[str]] = {}
+    for name, made in values_of(kernel).items():
+        for one in made:
+            found = re.fullmatch(r"tl\.arange\(0, (\w+)\)(\[[:None, ]+\])?", ast.unparse(one))
+            if found:
+                widths.setdefault(name, set()).add(found[1])
+    limits: dict[str, set[str]] = {}
+    for node in ast.walk(kernel) if widths else ():
+        if (
+            isinstance(node, ast.Compare)
+            and isinstance(node.ops[0], ast.Lt)
+            and isinstance(node.comparators[0], ast.Name)
+            and isinstance(node.left, ast.Name)
+        ):
+            for width in widths.get(node.left.id, ()):
+                limits.setdefault(width, set()).add(node.comparators[0].id)
+    return limits
 
 
 def _listed(names: set[str]) -> str:

@@ -83,7 +83,7 @@ unsigned told;  // launches of this call
 void tell(const LaunchState& l) {
     if (told++ >= kMostTold) return;
     ReportLine("launched").text("kernel", l.name).triple("grid", l.grid.x, l.grid.y, l.grid.z)
-        .triple("block", l.block.x, l.block.y, l.block.z).number("pc", program_offset(l.pc - 1)).write();
+        .triple("block", l.block.x, l.block.y, l.block.z).write();
 }
 
 unsigned wanted_threads() {
