@@ -184,11 +184,11 @@ class Session:
             program = Path(shutil.copy(program, self._folder))
         if self._imports:
             worker = [sys.executable, "-I", str(program), file, built.entry, device]
-            return [*worker, programs.LAUNCHED] if built.launched else worker
+            return [*worker, wire.LAUNCHED] if built.launched else worker
         command = quick_start(program, file, device)
         if self._tool is None:
             return [*command, f"{built.launch_limits} {self._host_settings}".strip()]
-        return [*command, programs.CONTEXT] if built.device is Device.CUDA else command
+        return [*command, wire.CONTEXT] if built.device is Device.CUDA else command
 
     def __enter__(self) -> Session:
         return self

@@ -21,9 +21,3 @@ TRITON_COMPILE = _WORKER / "triton_compile.py"
 def worker(name: str) -> Path:
     """Return the program of a worker, by its name in `grader.worker` or its absolute path."""
     return _WORKER / name
-
-
-# As the last argument of CUDA_WORKER: open the GPU before the first command.
-CONTEXT = "context"
-# The same of the Python worker: the entry is a kernel, which the worker launches.
-LAUNCHED = "launched"

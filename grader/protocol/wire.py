@@ -36,6 +36,11 @@ RUN = 9  # make the prepared calls, one after the other, and synchronise once
 BEGIN = 10  # to the executor of Triton's launches: a call begins; the seconds that it may take
 END = 11  # the call has ended: report what was found
 
+# The last argument of a worker's program: open the GPU before the first command.
+CONTEXT = "context"
+# The same of the Python worker: the entry is a kernel, which the worker launches.
+LAUNCHED = "launched"
+
 # Where an attached buffer lies.
 HOST = 0  # ordinary memory of the worker
 DEVICE = 1  # device memory, shared with the judge

@@ -20,7 +20,7 @@ import socket
 import sys
 from collections.abc import Iterable
 
-from grader.protocol import programs, wire
+from grader.protocol import wire
 from grader.worker import host_memory, worker_log
 
 
@@ -161,7 +161,7 @@ class Worker:
         self._buffers: dict[int, Buffer] = {}
         self._calls = 0  # since the buffers were attached
         self._prepared: tuple = (None, 0, 0)  # type: ignore[type-arg]
-        if settings == programs.CONTEXT and not self._on_cpu:
+        if settings == wire.CONTEXT and not self._on_cpu:
             self._device = GpuDevice()
 
     def load(self) -> int:

@@ -19,7 +19,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import standalone  # noqa: F401 # so that the imports below find their modules
 
-from grader.protocol import cuda_driver, launches, programs, wire
+from grader.protocol import cuda_driver, launches, wire
 from grader.protocol.targets import target_of
 from grader.worker import host_memory, worker_log
 
@@ -315,4 +315,4 @@ def serve(
 
 if __name__ == "__main__":
     # Not forked, so that a tool can observe this process from its start.
-    serve(*sys.argv[1:4], launched=programs.LAUNCHED in sys.argv[4:])
+    serve(*sys.argv[1:4], launched=wire.LAUNCHED in sys.argv[4:])

@@ -6,8 +6,7 @@ never earn them.
 
 import json
 import os
-import traceback
-from pathlib import Path
+from typing import Any
 
 from grader.protocol import wire
 
@@ -65,7 +64,9 @@ def tell_exception(error: BaseException, student_file: str) -> None:
     _print_traceback(chain, cause, student_file)
 
 
-def _own_frames(error: BaseException, student_file: str) -> list[traceback.FrameSummary]:
+def _own_frames(error: BaseException, student_file: str) -> list[Any]:
+    import traceback  # which most workers never need
+
     frames = traceback.extract_tb(error.__traceback__)
     return [frame for frame in frames if frame.filename == student_file]
 
@@ -86,7 +87,7 @@ def _missing_module(error: BaseException) -> dict[str, object]:
 def _print_traceback(chain: list[BaseException], cause: BaseException, student_file: str) -> None:
     """Print the student's own frames, outermost first, as Python would."""
     frames = [frame for link in chain for frame in _own_frames(link, student_file)]
-    name = Path(student_file).name
+    name = student_file.rpartition("/")[2]
     lines = [f"Traceback of {name} (most recent call last):\n"] if frames else []
     if len(frames) > _MOST_FRAMES:
         lines.append(f"  … {len(frames) - _MOST_FRAMES} more …\n")
