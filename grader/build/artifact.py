@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath
 
 from grader.build.ptxas import Assembled
@@ -24,7 +24,7 @@ class Built:
     `flags` are notes for staff about it; with `torch_allowed` host code may compute outputs.
     `launch_limits` are settings of the emulation's runtime that say what the
     course's GPU can launch, `assembled` is what ptxas says of the file's kernels, None without
-    nvcc. `compiled` holds the kernels that its workers on a GPU have compiled so far.
+    nvcc. `compiled` holds the kernels that its workers have compiled so far.
     """
 
     language: Language
@@ -49,6 +49,10 @@ class Built:
         if base == own.name:
             return self.file
         return str(own.with_name(base)) if base in self.headers else None
+
+    def on_cpu(self) -> Built:
+        """Return the same for the executor of launches, which needs no kernels for a GPU."""
+        return replace(self, device=Device.CPU, compiled=CompiledKernels())
 
     @property
     def own_names(self) -> frozenset[str]:

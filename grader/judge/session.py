@@ -64,7 +64,7 @@ class Session:
     its launches for a GPU, with which their accesses are counted. Calls and the load spend from
     `budget`.
 
-    On a GPU a worker starts with the kernels that earlier workers have compiled. With
+    A worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
     called, after which it may see hidden cases, or before it ends without an error.
     """
@@ -91,10 +91,9 @@ class Session:
         self._imports = built.language.imported
         self._device = built.device
         self._budget = budget
-        compiles = self._imports and built.device is Device.CUDA
         self._compiled = built.compiled
-        self._uses_compiled = compiles and not idle
-        self._contributes = contributes and compiles
+        self._uses_compiled = self._imports and not idle
+        self._contributes = contributes and self._imports
         self._limits = limits
         self._tool = tool_command
         self._executor: LaunchExecutor | None = None

@@ -19,7 +19,7 @@ from grader.checks.common import executor_findings
 from grader.languages.zeros import numba_zeros
 from grader.report.evidence import BuildEvidence, CountersEvidence, MemoryEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Language
 
 _PACKAGES = ("numba", "numba_cuda", "llvmlite")
 
@@ -59,7 +59,7 @@ class Numba(LanguageSupport):
         from grader.checks.memory.on_cpu import check_triton_memory
 
         prepared = [(case, context.data(case)) for case in cases]
-        built = replace(context.built, device=Device.CPU)
+        built = context.built.on_cpu()
         setup = replace(context.setup(built, private=False), driver=None)
         return check_triton_memory(setup, prepared, context.advance)
 
@@ -69,6 +69,6 @@ class Numba(LanguageSupport):
         from grader.checks.counters.count_numba import check_numba_counters
 
         case, scoring = counting(context)
-        built = replace(context.built, device=Device.CPU)
+        built = context.built.on_cpu()
         setup = context.setup(built, private=False)
         return check_numba_counters(setup, (case, context.data(case)), scoring)

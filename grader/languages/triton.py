@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader.assignment.cases import Case
@@ -79,6 +78,6 @@ class Triton(LanguageSupport):
         from grader.checks.counters.count_triton import check_triton_counters
 
         case, scoring = counting(context)
-        built = replace(context.built, device=Device.CPU)
+        built = context.built.on_cpu()
         setup = context.setup(built, private=False)
         return check_triton_counters(setup, (case, context.data(case)), scoring)

@@ -5,13 +5,15 @@
                    or after it has ended                 submission is loaded
 
 Every worker has its own scratch folder, and so its own Triton cache. Without this module
-each worker would compile all kernels again, which takes about a second per configuration.
+each worker would compile all kernels again, which takes about a second per configuration (without
+a GPU, to Triton's IR only, a tenth of that).
 
 The kernels of one built submission stay in memory as long as its `Built` object: they never reach
 another student, language, build or run. The folder that they come from is untrusted. Only regular
 files are read, relative to open descriptors, and only under the names that Triton gives them:
 
     triton/FOLDER/KERNEL.source .ttir .ttgir .llir .ptx .cubin .json    one kernel
+    triton/FOLDER/KERNEL.ttir                                      one kernel, without a GPU
     triton/FOLDER/MODULE.cpython-….so                              part of a launcher
 
 Their content is not interpreted. Triton's list of a kernel's files names them by full path, so
@@ -173,8 +175,10 @@ class _Reader:
             return {}
         names_to_read = modules or {name for name in names if _KERNEL.fullmatch(name)}
         for kernel in kernels:
-            # Triton writes the list last: without it, the compilation was interrupted.
-            if not {f"{kernel}.json", f"{kernel}.cubin", f"{_LIST}{kernel}.json"} <= names:
+            # Triton writes the list last: without it, the compilation was interrupted. Without a
+            # GPU there is only the IR.
+            whole = {f"{kernel}.json", f"{kernel}.cubin", f"{_LIST}{kernel}.json"} <= names
+            if not whole and names != {f"{kernel}.ttir"}:
                 return {}
         if len(names_to_read) > self._files_left:
             return {}

@@ -11,14 +11,18 @@ goes to the executor as well, which decides whether it may (`zero_`, `fill_`).
 """
 
 import ast
+import base64
 import contextlib
 import ctypes
 import gc
+import hashlib
 import inspect
+import os
 import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -352,7 +356,7 @@ def watch_allocations(recorder: Launches) -> None:
 
 
 def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, Any]) -> Any:
-    """Compile to Triton's IR. Raises Triton's own errors."""
+    """Compile to Triton's IR, or take it from the cache. Raises Triton's own errors."""
     from triton._C.libtriton import ir
     from triton.compiler.compiler import make_backend
     from triton.runtime import driver
@@ -360,6 +364,10 @@ def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, An
     target = target or driver.active.get_current_target()
     backend = make_backend(target)
     parsed = backend.parse_options({**dict(options), **source.parse_options()})
+    cached = _cached(source, target, parsed)
+    with contextlib.suppress(OSError):
+        text = cached.read_text(encoding="utf-8")
+        return RecordedKernel(recorder, source, text, parsed)
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
@@ -377,7 +385,22 @@ def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, An
     except Exception as error:
         _place(error, source)
         raise
-    return RecordedKernel(recorder, source, str(module), parsed)
+    text = str(module)
+    with contextlib.suppress(OSError):
+        cached.parent.mkdir(parents=True)
+        cached.write_text(text, encoding="utf-8")
+    return RecordedKernel(recorder, source, text, parsed)
+
+
+def _cached(source: Any, target: Any, options: Any) -> Path:
+    """Return where earlier workers of this submission leave the IR, in Triton's own cache."""
+    try:
+        key = f"{target}-{source.hash()}-{options.hash()}"
+        root = Path(os.environ["TRITON_CACHE_DIR"])
+    except Exception:  # the compiler says more about what it refuses
+        return Path(os.devnull) / "none"
+    digest = hashlib.sha256(key.encode()).digest()
+    return root / base64.b32encode(digest).decode().rstrip("=") / "kernel.ttir"
 
 
 def _place(error: BaseException, source: Any) -> None:

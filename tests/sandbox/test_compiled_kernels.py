@@ -390,25 +390,51 @@ def test_what_may_still_be_written_to_is_not_read(
     assert not session.folder.exists()
 
 
-def test_without_a_gpu_nothing_is_carried(tmp_path: Path) -> None:
-    built = hand_in(
-        tmp_path,
-        "import os, pathlib\n"
-        f"place = pathlib.Path(os.environ['TRITON_CACHE_DIR']) / {FOLDER!r}\n"
-        "print(place.exists(), flush=True)\n"
-        "place.mkdir(parents=True)\n"
-        "(place / 'm.so').write_text('x')\n"
-        "def silu(input, output, n):\n    pass\n",
-        on=Device.CPU,
-    )
+# Launches without a GPU while it is loaded, and says when Triton makes IR.
+LAUNCHES = """
+import functools
+import torch, triton, triton.language as tl
+from triton.compiler import ASTSource
+
+make_ir = ASTSource.make_ir
+
+@functools.wraps(make_ir)
+def told(*arguments, **named):
+    print("compiled", flush=True)
+    return make_ir(*arguments, **named)
+
+ASTSource.make_ir = told
+
+@triton.jit
+def kernel(x, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x + offsets, tl.load(x + offsets) * FACTOR)
+
+x = torch.ones(64, device="cuda")
+kernel[(1,)](x, BLOCK=64)
+print(float(x.sum()), flush=True)
+
+def silu(input, output, n):
+    pass
+"""
+
+
+def test_without_a_gpu_the_ir_is_carried(tmp_path: Path) -> None:
+    built = hand_in(tmp_path, LAUNCHES.replace("FACTOR", "2"), on=Device.CPU)
     server = PythonServer(Device.CPU)
     try:
-        for _ in range(2):
-            session = Session(built, LIMITS, server, contributes=True)
-            assert loaded(session) == "False\n"
+        assert loaded(Session(built, LIMITS, server)).split() == ["compiled", "128.0"]
+        assert not built.compiled.folders, "it was not to give"
+        assert loaded(Session(built, LIMITS, server, contributes=True)).split()[0] == "compiled"
+        ((name, files),) = built.compiled.folders.items()
+        assert (len(name), list(files)) == (52, ["kernel.ttir"])
+        assert loaded(Session(built, LIMITS, server)).split() == ["128.0"]
+        # Another kernel has another key; a GPU has nothing to do with this IR.
+        (tmp_path / "silu.py").write_text(LAUNCHES.replace("FACTOR", "3"))
+        assert loaded(Session(built, LIMITS, server)).split() == ["compiled", "192.0"]
+        assert not built.on_cpu().compiled.folders
     finally:
         server.close()
-    assert not built.compiled.folders
 
 
 class FakeSession:

@@ -96,7 +96,14 @@ def run_case(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolO
     limits = setup.assignment.limits
 
     def run() -> ToolOutcome:
-        with Session(setup.built, limits, setup.server, code=code, budget=setup.budget) as session:
+        with Session(
+            setup.built,
+            limits,
+            setup.server,
+            code=code,
+            contributes=code is None,
+            budget=setup.budget,
+        ) as session:
             return run_under_tool(setup, session, [case], limits)
 
     return second_try(setup.budget, Device.CPU, run(), run, lambda outcome: outcome.failure)

@@ -49,7 +49,7 @@ def check_triton_gpu_memory(
 
     `tool` is compute-sanitizer, None without it.
     """
-    built = replace(setup.built, device=Device.CPU)
+    built = setup.built.on_cpu()
     on_cpu = replace(setup, built=built, driver=None, private=False)
     with Pool(1, thread_name_prefix="replay") as pool, ExitStack() as undo:
 
