@@ -22,7 +22,7 @@ from grader.build.compiler import Compiled, compile_file
 from grader.build.nvcc import nvcc_gate
 from grader.gpu import lock
 from grader.gpu.nvml import Gpu
-from grader.grading import context, pipeline
+from grader.grading import context
 from grader.sandbox import scratch_dir, spawn
 from grader.sandbox.level import Level
 from grader.sandbox.probe import isolation
@@ -335,7 +335,7 @@ def test_an_attack_on_a_gpu(
             undo.enter_context(lock.shared_use(first_gpu.uuid))
             undo.enter_context(lock.exclusive_use(first_gpu.uuid))
             # It has its turn already.
-            monkeypatch.setattr(pipeline, "shared_use", lambda uuid: nullcontext())
+            monkeypatch.setattr(context, "shared_use", lambda uuid: nullcontext())
         graded = bench.grade(attack.make_submission(bench.root, words), device="cuda")
     assert graded.verdict in attack.verdicts, graded.failed
     is_well_after(bench, attack.suffix, "cuda")
