@@ -1,4 +1,4 @@
-"""The programs of tests/emulation/cuda_cpp/coverage: does a GPU print what the emulation prints?
+"""The programs of tests/emulation/cuda_cpp/covered: does a GPU print what the emulation prints?
 
     python benchmarks/host_coverage.py [--arch sm_90] [--compile-only] [NAME...]
 
@@ -25,7 +25,7 @@ from grader.emulation.cuda_cpp import Mode  # needs the path
 from grader.emulation.cuda_cpp.__main__ import runtime_object
 from grader.emulation.cuda_cpp.standalone import build, run
 
-PROGRAMS = sorted((ROOT / "tests/emulation/cuda_cpp/coverage").glob("*.cu"))
+PROGRAMS = sorted((ROOT / "tests/emulation/cuda_cpp/covered").glob("*.cu"))
 LIMIT_S = 60
 
 

@@ -1,6 +1,6 @@
 """Programs in the style of samples and textbooks: right as they are, and with one planted fault.
 
-Each file of `coverage/` is two programs. As it is, it is right in every order of threads. With
+Each file of `covered/` is two programs. As it is, it is right in every order of threads. With
 the macro PLANTED it has the fault of its `// FAULT kind` line, and no other finding. The first
 lines may name the language (`// std: c++20`) and nvcc's options; `benchmarks/host_coverage.py`
 compares the outputs of the right programs with a GPU's.
@@ -22,7 +22,7 @@ from grader.emulation.cuda_cpp.printing import print_report
 from grader.emulation.cuda_cpp.standalone import Program, Run, build, run
 
 HERE = Path(__file__).parent
-PROGRAMS = sorted((HERE / "coverage").glob("*.cu"))
+PROGRAMS = sorted((HERE / "covered").glob("*.cu"))
 QUICK = {"grid_sync", "pipeline_primitives"}
 FAULT = re.compile(r"// FAULT (\w+)$")
 STANDARD = re.compile(r"^// std: (\S+)$", re.MULTILINE)
@@ -77,7 +77,7 @@ def test_right_program(source: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_counters_know_the_kernels_of_a_library(tmp_path: Path) -> None:
-    source = HERE / "coverage" / "thrust_vectors.cu"
+    source = HERE / "covered" / "thrust_vectors.cu"
     report = run(compiled(source, tmp_path, planted=False), timeout_s=30, capture=True).report
     own = {kernel.kernel for kernel in report.kernels if not kernel.of_library}
     assert own == {"reverse"} < {kernel.kernel for kernel in report.kernels}

@@ -21,8 +21,8 @@ HERE = Path(__file__).parent
 PROGRAMS = (
     *("programs/atomics", "programs/grids", "programs/host_memory", "programs/launches"),
     *("programs/shared_forms", "programs/symbol_addresses", "programs/warps"),
-    *("coverage/graph_replay", "coverage/grid_sync", "coverage/kernel_malloc", "coverage/textures"),
-    *("coverage/launches_by_kernels", "coverage/named_barriers", "coverage/ptx_copies"),
+    *("covered/graph_replay", "covered/grid_sync", "covered/kernel_malloc", "covered/textures"),
+    *("covered/launches_by_kernels", "covered/named_barriers", "covered/ptx_copies"),
     *("faults/host_loop_one_row_too_far", "faults/overlapping_bytes"),
     *("faults/barrier_in_a_divergent_loop", "faults/pinned_memory_reused_before_the_copy_ends"),
 )
