@@ -66,9 +66,9 @@ class Cost(IntEnum):
 class HostCode:
     """What the host code of a submission did in the calls of its cases; it is in no report.
 
-    `wrote` is true if it wrote results into an output, `left` if in a call every output ended with
-    one value that it had written. `operations` are the names of torch's functions that it called,
-    as the worker says.
+    `wrote` is true if it wrote results into an output, `left` if an output ended a call as it had
+    left it, other than zeros. `operations` are the names of torch's functions that it called, as
+    the worker says.
     """
 
     wrote: bool

@@ -22,10 +22,12 @@ class ExecutorBuffer:
         self.shown = False  # to the worker, whose memory holds the pattern until then
         self.host_value: bytes | None = None  # that host code has written first
         self.host_filled: torch.Tensor | None = None  # the elements of the views it filled so
+        self.host_image: torch.Tensor | None = None  # the output when it had written last
 
     def begin(self, *, checked: bool) -> None:
         """Start a call: forget what was written."""
-        self.shown, self.host_value, self.host_filled = False, None, None
+        self.shown, self.host_value = False, None
+        self.host_filled = self.host_image = None
         pattern = b""
         if self.bare and checked and self.data.numel():
             byte = int(self.data[0])
@@ -65,9 +67,9 @@ class ExecutorBuffer:
         return 0
 
     def left_by_host(self) -> bool:
-        """True if every element has the value that host code has written first."""
-        value = torch.tensor(list(self.host_value or b""), dtype=torch.uint8)
-        return bool(value.numel() and (self.data.view(-1, self.item) == value).all())
+        """True if the output is as host code's last writing left it, and not all zeros."""
+        as_left = self.host_image is not None and torch.equal(self.data, self.host_image)
+        return as_left and bool(self.data.any())
 
     def host_scattered(self) -> int:
         """Return how many elements are in views that together are none: filled one by one."""

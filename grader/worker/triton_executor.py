@@ -149,10 +149,7 @@ class Executor:
             for buffer in self._buffers.values():
                 if scattered := buffer.host_scattered():
                     self._host_wrote[buffer.name] += scattered
-            outputs = [one for one in self._buffers.values() if one.writable and one.data.numel()]
-            if all(one.left_by_host() for one in outputs) and any(
-                bool(one.data.any()) for one in outputs
-            ):
+            if any(buffer.left_by_host() for buffer in self._buffers.values()):
                 worker_log.tell("host_left")
         for name, elements in self._host_wrote.items():
             worker_log.tell("host_wrote", buffer=name, elements=elements)
@@ -240,6 +237,7 @@ class Executor:
         if not self._host_writes and (elements := buffer.host_wrote(theirs, wrote)):
             self._host_wrote[buffer.name] += elements
         ours[wrote] = theirs[wrote]
+        buffer.host_image = buffer.data.clone()
         if self._recording is not None:
             self._recording.written(slot, buffer.data, wrote.repeat_interleave(buffer.item))
         storage = buffer.storage

@@ -443,6 +443,20 @@ def test_a_whole_output_that_host_code_has_left_is_told(
     assert ("host_left" in kinds(told)) == left
 
 
+def test_a_value_after_zeros_is_left_by_host_code(
+    executor: triton_executor.Executor, told: Told
+) -> None:
+    """Zeros for a kernel to add to, a launch that does something else, and torch's own sum."""
+    begin(executor)
+    storages = [INPUT, {**OUTPUT, "blob": 0}]
+    arguments = [view(0), view(0)]  # writes to the input: nothing happens to the output
+    zeros = torch.zeros(N).numpy().tobytes()
+    send(executor, launch(arguments=arguments, storages=storages), zeros, IR.encode())
+    end(executor, torch.full((N,), 3.5))
+    assert host_wrote(told) == []
+    assert "host_left" in kinds(told)
+
+
 def test_an_output_that_a_kernel_overwrites_is_not_left_by_host_code(
     executor: triton_executor.Executor, told: Told
 ) -> None:

@@ -3,8 +3,8 @@
     CUDA C++   by the symbols that the built library is linked with, and by what its host code does
                in the checked host build (`host_work`)
     Triton     by what the executor of launches sees host code write to an output. Where there is
-               no executor, or host code has written all that an output ends with, by running every
-               case again without launches: an output that is right anyway is not a kernel's
+               no executor, or an output ends as host code left it, by running every case again
+               without launches: an output that is right anyway is not a kernel's
 
 The judge sees both itself. Suspicious text and the worker's own records are only flags for staff.
 """
