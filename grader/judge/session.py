@@ -64,9 +64,9 @@ class Session:
     its launches for a GPU, with which their accesses are counted. Calls and the load spend from
     `budget`.
 
-    A worker starts with the kernels that earlier workers have compiled. With
-    `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
-    called, after which it may see hidden cases, or before it ends without an error.
+    A worker starts with the kernels that earlier workers have compiled. With `contributes`, it
+    passes on its own kernels: those compiled before `contribute_kernels` is called, after which it
+    may see hidden cases, or before it ends without an error.
     """
 
     def __init__(
