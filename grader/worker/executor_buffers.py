@@ -22,7 +22,8 @@ class ExecutorBuffer:
         self.shown = False  # to the worker, whose memory holds the pattern until then
         self.host_value: bytes | None = None  # that host code has written first
         self.host_filled: torch.Tensor | None = None  # the elements of the views it filled so
-        self.host_image: torch.Tensor | None = None  # the output when it had written last
+        # The output when host code had written last, if it ever wrote anything but zeros.
+        self.host_image: torch.Tensor | None = None
 
     def begin(self, *, checked: bool) -> None:
         """Start a call: forget what was written."""
@@ -67,9 +68,9 @@ class ExecutorBuffer:
         return 0
 
     def left_by_host(self) -> bool:
-        """True if the output is as host code's last writing left it, and not all zeros."""
-        as_left = self.host_image is not None and torch.equal(self.data, self.host_image)
-        return as_left and bool(self.data.any())
+        """True if the output is as host code left it, and host code wrote more than zeros."""
+        image = self.host_image
+        return image is not None and bool(image.any()) and torch.equal(self.data, image)
 
     def host_scattered(self) -> int:
         """Return how many elements are in views that together are none: filled one by one."""
