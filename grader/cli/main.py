@@ -175,7 +175,7 @@ def calibrate(
 @click.option(
     "--jobs",
     type=click.IntRange(1, 256),
-    help="Run this many gradings at a time. Default: one more than cores, fewer on a GPU.",
+    help="Run this many gradings at a time. Default: one for each core, fewer on a GPU.",
 )
 @click.option(
     "--json",

@@ -185,5 +185,5 @@ def _repository(assignments: Sequence[Assignment]) -> Path:
 def _usual_jobs(device: Device) -> int:
     cores = len(os.sched_getaffinity(0))
     if device is Device.CPU:
-        return cores + 1  # samples that wait out a time limit leave a core idle
+        return cores
     return max(1, min(_MOST_GPU_JOBS, cores // _CORES_PER_GPU_JOB))
