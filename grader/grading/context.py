@@ -11,7 +11,9 @@ imported here; each import takes about a second.
 from __future__ import annotations
 
 import functools
+import gc
 import random
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,6 +100,21 @@ def open_context(
             process_tree.sweep()
 
 
+def import_judging() -> None:
+    """Import what judges, torch above all, once in a process.
+
+    Collections of garbage would take an eighth of the time, and look at torch's objects ever after.
+    """
+    first = "torch" not in sys.modules
+    gc.disable()
+    try:
+        import grader.checks.correctness.judging  # noqa: F401
+    finally:
+        if first:
+            gc.freeze()
+        gc.enable()
+
+
 class GradingContext:
     """The builds and tools of one submission; made by `open_context`."""
 
@@ -145,9 +162,7 @@ class GradingContext:
                 if support_of(file.language).checked_ahead and self._scores(file, CheckName.MEMORY)
             )
         if (kernels and self.options.includes(CheckName.CORRECTNESS)) or self.plan.program_kernels:
-            # Takes a second, while other threads compile.
-            import grader.checks.correctness.judging  # noqa: F401
-
+            import_judging()  # takes a second or two, while other threads compile
             signals.check()
 
     def cancel(self) -> None:

@@ -16,6 +16,7 @@ from grader.commands.verify.patches import patched_files
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import Expectation, Sample
 from grader.errors import GraderError
+from grader.grading.context import import_judging
 from grader.grading.plan import Options
 from grader.pool import process_pool
 from grader.pool.state import WorkerState
@@ -176,6 +177,7 @@ def prove_oracle(
     assignment: Assignment, language: Language, options: Options, state: WorkerState
 ) -> tuple[Row, ...]:
     """Prove the oracle's properties, and that the comparison refuses mutants."""
+    import_judging()
     # Imports torch, which the command-line process does not need.
     from grader.commands.verify.oracle_proofs import oracle_rows
 
