@@ -23,6 +23,8 @@ from grader.vocabulary import Device, Language
 
 _FORK_S = 30.0  # a fork takes some 10 ms; a submission may have stopped the server
 _START_S = 120.0  # importing torch from a cold network file system
+# For glibc's heap: a fork copies an entry for each page, and a server forks all the time.
+_HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ class PythonServer:
                 self._program = spawn.spawn(
                     [sys.executable, "-I", str(programs.PYTHON_SERVER), self._device.value],
                     cwd=folder,
-                    environment=spawn.clean_environment(folder),
+                    environment={**spawn.clean_environment(folder), **_HUGE_PAGES},
                     limits=spawn.Limits(),
                     descriptors={3: server_end.fileno()},
                     # It runs no student code; its children confine themselves.
