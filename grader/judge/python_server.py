@@ -14,11 +14,11 @@ from pathlib import Path
 
 from grader.errors import ToolError
 from grader.gpu.target import course_target
-from grader.protocol import programs
+from grader.protocol import launches, programs, wire
 from grader.sandbox import spawn
+from grader.sandbox.fork_server import request_worker
 from grader.sandbox.policy import UNCONFINED
 from grader.sandbox.scratch_dir import scratch_folder
-from grader.system import process_tree
 from grader.vocabulary import Device, Language
 
 _FORK_S = 30.0  # a fork takes some 10 ms; a submission may have stopped the server
@@ -135,34 +135,32 @@ class PythonServer:
     ) -> spawn.Program | None:
         """Request a worker from the server; None if it does not answer."""
         confined = limits.confine(request.cwd, gpu=request.device is Device.CUDA)
-        kept = 2 if link is None else 3  # descriptors of the worker besides the standard ones
+        output, output_writing = os.pipe2(os.O_CLOEXEC)
+        report, report_writing = os.pipe2(os.O_CLOEXEC)
+        descriptors = {wire.CHANNEL_FD: channel, wire.REPORT_FD: report_writing}
+        if link is not None:
+            descriptors[launches.LINK_FD] = link
         parts = {
             **asdict(request),
             "environment": spawn.clean_environment(request.cwd),
-            "settings": limits.settings(tuple(range(3, 3 + kept)), confined),
+            "settings": limits.settings(sorted(descriptors), confined),
         }
-        message = json.dumps(parts, default=str)  # of the paths
-        output, output_writing = os.pipe2(os.O_CLOEXEC)
-        report, report_writing = os.pipe2(os.O_CLOEXEC)
-        passed = [channel, report_writing, output_writing, *([] if link is None else [link])]
+        outputs = {1: output_writing, 2: output_writing}
         try:
-            with process_tree.delay_sweeps():
-                socket.send_fds(self._socket, [message.encode()], passed)
-                deadline_s = time.monotonic() + _FORK_S  # of its own time: it may queue
-                if self._program.wait_for(self._socket.fileno(), deadline_s) is not None:
-                    raise BrokenPipeError
-                data, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
-                if descriptors:
-                    return spawn.adopt(int(data), descriptors[0], output, report, limits, confined)
-        except OSError:
-            pass  # treated like no answer
+            forked = request_worker(self._socket, self._answered, parts, {**outputs, **descriptors})
         finally:
             os.close(output_writing)
             os.close(report_writing)
+        if forked is not None:
+            return spawn.adopt(*forked, output, report, limits, confined)
         confined.end()
         os.close(output)
         os.close(report)
         return None
+
+    def _answered(self) -> bool:
+        deadline_s = time.monotonic() + _FORK_S  # of its own time: it may queue
+        return self._program.wait_for(self._socket.fileno(), deadline_s) is None
 
     def close(self) -> None:
         """End the server and remove its folder."""

@@ -117,6 +117,9 @@ RUN_HEADER = struct.Struct("<III")
 SET = struct.Struct("<I")
 
 MESSAGE_BYTES = 32768
+# Of a request to a fork server: most of it are the folders that a worker may read.
+REQUEST_BYTES = 1 << 18
+REQUEST_DESCRIPTORS = 8
 
 # After PREPARE and RUN the next message comes soon: both sides poll this long before they sleep.
 POLL_S = 0.05

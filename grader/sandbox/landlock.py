@@ -123,7 +123,7 @@ def uncovered(folders: Iterable[Path]) -> list[Path]:
 def interpreter_files() -> list[str]:
     """Return files that a worker must be able to read as any user."""
     packages = Path(sysconfig.get_path("purelib"))
-    return [str(programs.CONFINE), *map(str, packages.glob("torch/__init__.py"))]
+    return [str(programs.START), *map(str, packages.glob("torch/__init__.py"))]
 
 
 def _expanded(pattern: str) -> list[str]:

@@ -1,33 +1,27 @@
 """Start an untrusted program, confined and under limits.
 
     judge (this process, subreaper)
-      │ posix_spawn
-      └── confine.py: own session, limits, no other descriptors ── exec ──→ program
+      │ request to a fork server
+      └── forked process: own session, limits, no other descriptors ── exec ──→ program
              stdin /dev/null · stdout+stderr ──pipe──→ `Capture` here (capped)
              descriptor 3… as given (channel, report pipe)
 
 `grader.sandbox.policy` confines the program: Landlock for files, seccomp for system calls, and
 where possible a user and a control group of its own. `grader.sandbox.process` watches and ends it.
-
-Threads: the kernel kills a program when the thread that spawned it ends. Spawn from threads that
-live as long as the program.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from grader.protocol import programs
+from grader.sandbox import fork_server
 from grader.sandbox.capture import Capture
 from grader.sandbox.compiled_kernels import CACHE
 from grader.sandbox.policy import Confinement, Layers
 from grader.sandbox.process import REPORT_BYTES, End, Ended, Limits, Program
-from grader.sandbox.quick_start import quick_start
-from grader.system import process_tree
 
 __all__ = [
     "REPORT_BYTES",
@@ -65,13 +59,13 @@ def spawn(
     report_ends = os.pipe2(os.O_CLOEXEC) if report else None
     if report_ends is not None:
         descriptors[max(descriptors, default=2) + 1] = report_ends[1]
-    settings = limits.settings(sorted(descriptors), confined)
-    # Not JSON, which takes longer to import than the program runs.
-    command = quick_start(programs.CONFINE, marshal.dumps(settings).hex(), *argv)
-    moves = [(writing, 1), (writing, 2), *((here, there) for there, here in descriptors.items())]
+    request = {
+        "command": list(argv),
+        "environment": dict(environment),
+        "settings": limits.settings(sorted(descriptors), confined),
+    }
     try:
-        pid = process_tree.start(command, environment, moves)
-        pidfd = os.pidfd_open(pid)
+        pid, pidfd = fork_server.fork_program(request, {1: writing, 2: writing, **descriptors})
     except BaseException:
         os.close(reading)
         if report_ends is not None:
@@ -97,11 +91,7 @@ def spawn(
 def adopt(
     pid: int, pidfd: int, output: int, report: int, limits: Limits, confined: Confinement
 ) -> Program:
-    """Take charge of a worker that a fork server orphaned to the judge.
-
-    Call it inside `process_tree.delay_sweeps`.
-    """
-    process_tree.register(pid)
+    """Take charge of a worker that a fork server has forked."""
     return Program(
         pid=pid,
         pidfd=pidfd,

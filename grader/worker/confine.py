@@ -1,15 +1,11 @@
-"""Confine this process, then execute the untrusted program.
+"""Confine this process, before it becomes an untrusted program.
 
-    python -I -S start.py confine.py SETTINGS PROGRAM ARGUMENT...
+The settings are {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core": n, ...},
+"groups": [cgroup.procs file...], "user": uid or null, "powers": keep root's capabilities?,
+"landlock": {"write": [path...], ...} or null, "seccomp": hexadecimal digits or null}.
 
-SETTINGS is a marshalled dictionary in hexadecimal digits: {"cwd": str, "judge": pid,
-"keep": [fd...], "limits": {"core": n, ...}, "groups": [cgroup.procs file...],
-"user": uid or null, "powers": keep root's capabilities?,
-"landlock": {"write": [path...], ...} or null, "seccomp": digits or null}.
-
-This runs in a separate process between the judge's spawn and the untrusted program, because code
-between fork and exec is not safe in a judge with threads. `python_server` calls `confine` in its
-forked children, so that every worker takes the same steps.
+This runs in a process that a fork server has forked (`forking`), because code between fork and exec
+is not safe in a judge with threads.
 
     control groups   entered first, before the other steps forbid it
     own session      the program and its children can be killed as a group
@@ -24,16 +20,14 @@ forked children, so that every worker takes the same steps.
     seccomp          system calls (`grader.sandbox.seccomp` compiles the filter)
 
 A kernel without Landlock or seccomp skips that step. `grader.sandbox.probe` tests the confinement
-on a machine. This module imports little, because it runs before each program.
+on a machine.
 """
 
 import ctypes
 import errno
-import marshal
 import os
 import resource
 import struct
-import sys
 
 from grader.protocol.landlock import CREATE_RULESET, landlock_abi
 
@@ -203,14 +197,3 @@ def _checked(result: int) -> int:
         number = ctypes.get_errno()
         raise OSError(number, f"Landlock could not be set up: {os.strerror(number)}")
     return result
-
-
-def main() -> None:
-    """Confine this process and execute the program."""
-    confine(marshal.loads(bytes.fromhex(sys.argv[1])))
-    program, *arguments = sys.argv[2:]
-    try:
-        os.execv(program, [program, *arguments])
-    except OSError as error:
-        print(f"cannot run {program}: {error.strerror}", file=sys.stderr)
-        sys.exit(127)

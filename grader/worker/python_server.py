@@ -2,28 +2,18 @@
 
     python -I python_server.py cuda|cpu
 
-    judge ── request + channel, report, output ─────→ server (holds no secret,
-                                                        runs no student code)
-                                                        fork ─→ intermediate process
-                                                                  fork ─→ worker
-      ←── pid, pidfd of the worker ──────────────────
-
-Importing torch and triton takes a second or two; a fork takes about 10 ms. The intermediate process
-exits at once, so that the worker becomes the judge's own child (the judge is a subreaper). The
-worker confines itself before it reads the submission. CUDA is not initialised here, because a
-context does not survive a fork.
+Importing torch and triton takes a second or two; a fork takes about 10 ms (`forking`). CUDA is not
+initialised here, because a context does not survive a fork.
 """
 
 import contextlib
 import ctypes
-import errno
 import gc
 import importlib
 import json
 import os
 import socket
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
@@ -32,9 +22,8 @@ if __name__ == "__main__":
     import standalone  # noqa: F401 # so that the imports below find their modules
 
 from grader.protocol import launches, wire
-from grader.worker import confine
+from grader.worker import forking
 
-_FORK_S = 5.0
 _HUGE, _MADV_COLLAPSE = 2 << 20, 25
 # What a request says to an executor, and to a worker.
 _EXECUTOR = ("checked", "host_writes", "idle", "records")
@@ -88,64 +77,16 @@ def _program(name: str) -> ModuleType:
     return module
 
 
-def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # type: ignore[type-arg]
-    """Fork a worker, orphan it to the judge, and return (pid, pidfd)."""
-    parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    intermediate = _fork()
-    if intermediate == 0:
-        try:
-            # Before the fork: this process may have ended when the worker first runs.
-            parent = os.getpid()
-            worker = _fork()
-            if worker == 0:
-                _become_worker(request, descriptors, parent)
-            pidfd = os.pidfd_open(worker)
-            socket.send_fds(child_end, [str(worker).encode()], [pidfd])
-        finally:
-            os._exit(0)  # never return into the server's loop
-    child_end.close()
-    data, pidfds, _, _ = socket.recv_fds(parent_end, 64, 1)
-    parent_end.close()
-    os.waitpid(intermediate, 0)  # from now on the worker is the judge's child
-    if not pidfds:
-        raise SystemExit("no worker could be forked")  # the judge starts another server
-    return int(data), pidfds[0]
-
-
-def _fork() -> int:
-    """Fork, and retry for a while if the kernel refuses a process."""
-    deadline_s = time.monotonic() + _FORK_S
-    while True:
-        try:
-            return os.fork()
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.ENOMEM) or time.monotonic() > deadline_s:
-                raise
-        time.sleep(0.05)
-
-
-def _become_worker(request: dict, descriptors: list[int], parent: int) -> None:  # type: ignore[type-arg]
+def main() -> None:
+    """Send the versions when ready, and fork workers until the judge closes the channel."""
+    channel = socket.socket(fileno=wire.CHANNEL_FD)
+    versions = prepare(sys.argv[1])
+    # Triton reads its variables again at every kernel.
+    kept = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
+    channel.send(json.dumps(versions).encode())
+    request = forking.serve(channel, _prepare_worker)
+    os.environ.update({name: value for name, value in kept.items() if name not in os.environ})
     try:
-        # "Die with the parent" must mean the judge, not the intermediate process.
-        while os.getppid() == parent:
-            time.sleep(0.0002)
-        # To high numbers first: one of them may have a number that is a target below.
-        channel, report, output, *link = (os.dup2(fd, 100 + i) for i, fd in enumerate(descriptors))
-        null = os.open(os.devnull, os.O_RDONLY)
-        for source, target in (
-            (null, 0),
-            (output, 1),
-            (output, 2),
-            (channel, wire.CHANNEL_FD),
-            (report, wire.REPORT_FD),
-            *((fd, launches.LINK_FD) for fd in link),
-        ):
-            os.dup2(source, target)
-        # Triton reads its variables again at every kernel.
-        kept = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
-        os.environ.clear()
-        os.environ.update({**kept, **request["environment"]})
-        confine.confine(request["settings"])
         program = _program(request["worker"])
         if request["executes"]:
             program.serve_executor(launches.LINK_FD, **{name: request[name] for name in _EXECUTOR})
@@ -157,27 +98,11 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
         os._exit(wire.EXIT_FAILED)
 
 
-def main() -> None:
-    """Send the versions when ready, and fork workers until the judge closes the channel."""
-    channel = socket.socket(fileno=wire.CHANNEL_FD)
-    # A submission of the same user must not trace or read this process.
-    ctypes.CDLL(None).prctl(confine.PR_SET_DUMPABLE, 0, 0, 0, 0)
-    versions = prepare(sys.argv[1])
-    channel.send(json.dumps(versions).encode())
-    while True:
-        data, descriptors, _, _ = socket.recv_fds(channel, wire.MESSAGE_BYTES * 4, 4)
-        if not data:
-            return
-        request = json.loads(data)
-        # A worker whose program cannot be imported says why.
-        with contextlib.suppress(Exception):
-            _program(request.get("expect") or request["worker"])
-        if "expect" in request:
-            continue
-        pid, pidfd = fork_worker(request, descriptors)
-        socket.send_fds(channel, [str(pid).encode()], [pidfd])
-        for descriptor in (*descriptors, pidfd):
-            os.close(descriptor)
+def _prepare_worker(request: dict) -> bool:  # type: ignore[type-arg]
+    # A worker whose program cannot be imported says why.
+    with contextlib.suppress(Exception):
+        _program(request.get("expect") or request["worker"])
+    return "expect" not in request
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from grader.commands.local import Request, grade_local
 from grader.grading import context
 from grader.judge import session
 from grader.judge.python_server import PythonServer
-from grader.sandbox import policy
+from grader.sandbox import fork_server, policy
 from grader.system import toolchain
 from grader.vocabulary import Device
 
@@ -151,6 +151,7 @@ class Traces:
 @contextmanager
 def nothing_left(scratch: Path) -> Iterator[None]:
     """Assert that the block leaves no process, no descriptor and no temporary file."""
+    fork_server.ready()  # it stays
     before = Traces.now()
     yield
     after = Traces.now()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -16,10 +17,10 @@ import pytest
 
 from grader.build.compiler import Compiler, compile_file
 from grader.errors import GraderError
-from grader.sandbox import spawn
+from grader.sandbox import fork_server, spawn
 from grader.system import retry, toolchain
 from grader.system.retry import Pool, retry_start
-from grader.worker import python_server
+from grader.worker import forking
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +78,12 @@ def run_true(folder: Path) -> spawn.Ended:
 
 
 @pytest.fixture
+def no_server() -> None:
+    """Kill the server that forks programs, so that the next program starts another one."""
+    os.kill(fork_server.ready(), signal.SIGKILL)
+
+
+@pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     made = tmp_path / "box"
     made.mkdir()
@@ -84,6 +91,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(made)
 
 
+@pytest.mark.usefixtures("no_server")
 def test_a_program_is_started_when_there_is_room_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,11 +103,16 @@ def test_a_program_for_which_there_is_no_room_leaves_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_true(folder)  # opens what is opened once only
+    server = fork_server.ready()
+    os.kill(server, signal.SIGKILL)
     before = descriptors()
     monkeypatch.setattr(os, "posix_spawn", refusing(os.posix_spawn, FOR_EVER, NO_PROCESS))
     with pytest.raises(GraderError, match="refused to start a process"):
         run_true(folder)
-    assert descriptors() == before
+    assert len(descriptors()) == len(before) - 1, "all but the channel to the server"
+    monkeypatch.undo()
+    assert run_true(folder).end is spawn.End.EXITED
+    assert fork_server.ready() != server
 
 
 def test_a_pool_waits_for_its_first_thread_and_does_without_more(
@@ -131,13 +144,13 @@ def test_a_pool_without_any_thread_says_so(monkeypatch: pytest.MonkeyPatch) -> N
             pool.submit(int)
 
 
-def test_the_server_for_python_waits_to_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_server_waits_to_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fork", refusing(lambda: 7, 2, NO_PROCESS))
-    assert python_server._fork() == 7
-    monkeypatch.setattr(python_server, "_FORK_S", 0.1)
+    assert forking._fork() == 7
+    monkeypatch.setattr(forking, "_FORK_S", 0.1)
     monkeypatch.setattr(os, "fork", refusing(lambda: 7, FOR_EVER, NO_PROCESS))
     with pytest.raises(BlockingIOError):
-        python_server._fork()
+        forking._fork()
 
 
 # The tools' messages at a limit of one or two processes.
