@@ -151,7 +151,6 @@ class GradingContext:
         on_gpu = self.options.gpu is not None
         timed = on_gpu and any(self._scores(file, CheckName.PERFORMANCE) for file in kernels)
         if timed or any(file.language.imported for file in kernels):
-            # Spawned from this thread, not from the pool: it dies with its thread.
             server = self.server()
             for worker in {file.language.worker for file in kernels if file.language.imported}:
                 server.expect(worker)

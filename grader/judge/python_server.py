@@ -59,8 +59,8 @@ class Request:
 class PythonServer:
     """A fork server, which imports torch and triton at once; `ready` waits for it.
 
-    A submission that runs as the judge's user can kill the server; it is then started again, and
-    ends with the thread that did so. Several threads may fork workers.
+    A submission that runs as the judge's user can kill the server; it is then started again.
+    Several threads may fork workers.
     """
 
     def __init__(self, device: Device) -> None:

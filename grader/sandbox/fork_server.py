@@ -13,6 +13,7 @@ to the process, and so is module state.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import json
@@ -111,6 +112,7 @@ class _ProgramServer:
         finally:
             theirs.close()
             os.close(null)
+        atexit.register(ours.close)
         return ours
 
     def _end(self, channel: socket.socket) -> None:

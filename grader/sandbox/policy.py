@@ -74,7 +74,7 @@ class Confinement:
     group: Group | None
 
     def settings(self) -> dict[str, object]:
-        """Return the settings of `confine.py` about the layers."""
+        """Return the settings of `worker/confine.py` about the layers."""
         code = seccomp.program(gpu=self.gpu) if self.layers.filter else b""
         return {
             "user": None if self.user is None else self.user.uid,

@@ -72,7 +72,7 @@ class Limits:
         )
 
     def settings(self, keep: Sequence[int], confinement: Confinement) -> dict[str, object]:
-        """Return the settings of `confine.py`."""
+        """Return the settings of `worker/confine.py`."""
         return {
             "cwd": str(confinement.folder),
             "judge": os.getpid(),

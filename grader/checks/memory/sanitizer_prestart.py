@@ -46,10 +46,7 @@ def start(built: Built, limits: Limits, tool: Tool, name: str) -> Session:
 
 
 class Prestart:
-    """Starts workers under the tools in the threads of `pool`, for one build at a time.
-
-    A worker ends with the thread that started it.
-    """
+    """Starts workers under the tools in the threads of `pool`, for one build at a time."""
 
     def __init__(self, pool: Pool, limits: Limits, cores: int | None = None) -> None:
         self._pool = pool
