@@ -39,10 +39,10 @@ def same_formula(
         x = value.double()
         few = slice(None, None, x.numel() // _SOME + 1)
         some, here, known = x.flatten()[few], actual.flatten()[few], finite.flatten()[few]
-        for number, (words, guess) in enumerate(_formulas(some)):
-            if not bool((accepts(here, guess, loose) | ~known).all()):
-                continue
-            _, predicted = next(itertools.islice(_formulas(x), number, None))
+        guesses = torch.stack([guess for _, guess in _formulas(some)])
+        fits = (accepts(here.expand(guesses.shape), guesses, loose) | ~known).all(1)
+        for number in fits.nonzero().flatten().tolist():
+            words, predicted = next(itertools.islice(_formulas(x), number, None))
             differs = finite & ~accepts(predicted.to(actual.dtype), expected, loose)
             differs &= actual.double().abs() > 1e3 * _SMALLEST  # zeros agree with any such formula
             agrees = accepts(actual, predicted, loose) | ~finite

@@ -41,10 +41,10 @@ def explain(
     for sentence, outputs in known.items():
         other = parts(outputs[comparison.output])
         apart = int((~accepts(actual, other, loose)).sum())
-        differ = ~accepts(other, expected, tolerance)
         # It explains nearly all that is wrong, and not by one number, which much else would give.
-        agrees = apart <= comparison.wrong_allowed and 4 * apart <= comparison.mismatched
-        if agrees and (_varied(other[differ]) or _mixed(other)):
+        if apart > comparison.wrong_allowed or 4 * apart > comparison.mismatched:
+            continue
+        if _varied(other[~accepts(other, expected, tolerance)]) or _mixed(other):
             found.append(sentence)
     if not found:
         return None

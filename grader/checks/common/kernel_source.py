@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.checks.common.python_text import parsed
+from grader.checks.common.python_text import parsed, walk
 from grader.checks.common.triton_index_source import turned_hint, values_of, words_of
 from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import hints
@@ -66,7 +66,7 @@ def rebound_name(text: str, entry: str, name: str) -> int | None:
     return next(
         (
             node.lineno
-            for node in ast.walk(function)
+            for node in walk(function)
             if isinstance(node, ast.Assign)
             and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
         ),
@@ -96,7 +96,7 @@ def whole_quotient(text: str) -> str:
     for function, _ in jitted_bodies(text):
         values = values_of(function)
         sizes = {one.arg for one in function.args.args}
-        for node in ast.walk(function):
+        for node in walk(function):
             if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
                 continue
             made = words_of(node.left, values)
@@ -112,7 +112,7 @@ def scratch_hint(text: str) -> str:
     tree = parsed(text)
     made = [
         node
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in (walk(tree) if tree is not None else ())
         if isinstance(node, ast.Call)
         and re.fullmatch(r"torch\.(?:empty|zeros|ones)", ast.unparse(node.func))
         and node.args
@@ -126,7 +126,7 @@ def scratch_hint(text: str) -> str:
 def short_tensor(text: str) -> str:
     """Return which tensor host code makes of a short type, "" if it makes none."""
     tree = parsed(text)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in walk(tree) if tree is not None else ():
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
             continue
         made = re.match(r"torch\.(?:empty|zeros|ones|full)\(", ast.unparse(node.value))
@@ -141,14 +141,14 @@ def short_tensor(text: str) -> str:
 def stores_nothing(text: str, kernel: str) -> str:
     """Return that a kernel has no tl.store and no atomic operation, "" if it has one or calls."""
     for function, body in jitted_bodies(text):
-        calls = {ast.unparse(one.func) for one in ast.walk(function) if isinstance(one, ast.Call)}
+        calls = {ast.unparse(one.func) for one in walk(function) if isinstance(one, ast.Call)}
         own = {one for one in calls if not one.startswith("tl.") and one not in ("range", "float")}
         if function.name != kernel or own or re.search(r"\.(?:store|atomic_\w+)\b", body):
             continue
         pointers = {argument.arg for argument in function.args.args}
         set_ = [
             (node.lineno, target.id)
-            for node in ast.walk(function)
+            for node in walk(function)
             if isinstance(node, ast.Assign)
             for target in node.targets
             if isinstance(target, ast.Name) and target.id in pointers
@@ -173,14 +173,14 @@ def _functions(text: str) -> list[ast.FunctionDef]:
     tree = parsed(text)
     if tree is None:
         return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [node for node in walk(tree) if isinstance(node, ast.FunctionDef)]
 
 
 def _range_of_a_number(text: str, line: int) -> str:
     """Return which tl.arange runs to a number of the launch, "" if none does in a line."""
     function = _function_at(text, line)
     fixed = [one.arg for one in function.args.args if _is_constexpr(one)] if function else []
-    for node in ast.walk(function) if function and fixed else ():
+    for node in walk(function) if function and fixed else ():
         if not isinstance(node, ast.Call) or node.lineno != line:
             continue
         end = node.args[-1] if node.args else None
@@ -202,7 +202,7 @@ def _axis_is_a_block(text: str) -> str:
     """Return which reduction is given a second block in the place of an axis, "" if none is."""
     for function, _ in jitted_bodies(text):
         values = values_of(function)
-        for node in ast.walk(function):
+        for node in walk(function):
             if not isinstance(node, ast.Call) or len(node.args) != 2:
                 continue
             name, other = ast.unparse(node.func), node.args[1]
@@ -224,14 +224,14 @@ def _loaded_twice(text: str, line: int | None, name: str) -> str:
     for function in _functions(text):
         loads = [
             node.lineno
-            for node in ast.walk(function)
+            for node in walk(function)
             if isinstance(node, ast.Assign)
             and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
             and ast.unparse(node.value).startswith("tl.load(")
         ]
         loops = [
             (node.lineno, node.end_lineno or 0)
-            for node in ast.walk(function)
+            for node in walk(function)
             if isinstance(node, (ast.For, ast.While)) and line is not None and node.lineno <= line
         ]
         inside = [at for at in loads if any(first < at <= last for first, last in loops)]
@@ -248,7 +248,7 @@ def _reduced_before(text: str, message: str, name: str) -> str:
     if ranks is None or ranks["first"].count(",") >= ranks["then"].count(","):
         return ""
     for function, _ in jitted_bodies(text):
-        for node in ast.walk(function):
+        for node in walk(function):
             if not isinstance(node, ast.Assign) or name not in map(ast.unparse, node.targets):
                 continue
             for call, axis in _reductions(node):
@@ -264,7 +264,7 @@ def _product(text: str, line: int) -> tuple[str, str] | None:
         return None
     tiles = {
         target.id
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Assign)
         and (value := ast.unparse(node.value)).startswith("tl.load(")
         and "[:, None]" in value
@@ -272,7 +272,7 @@ def _product(text: str, line: int) -> tuple[str, str] | None:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and node.lineno == line:
             sides = [one.id for one in (node.left, node.right) if isinstance(one, ast.Name)]
             if len(sides) == 2 and tiles >= set(sides):
@@ -289,7 +289,7 @@ def _reduction(text: str, line: int) -> tuple[int, str, str] | None:
     if function is None:
         return None
     statements = sorted(
-        (node for node in ast.walk(function) if isinstance(node, ast.stmt)),
+        (node for node in walk(function) if isinstance(node, ast.stmt)),
         key=lambda node: (node.lineno, node.col_offset),
     )
     wanted: set[str] = set()
@@ -299,19 +299,19 @@ def _reduction(text: str, line: int) -> tuple[int, str, str] | None:
         here = node.lineno <= line <= (node.end_lineno or node.lineno)
         assigned = {
             target.id
-            for target in ast.walk(node)
+            for target in walk(node)
             if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
         }
         if not here and not assigned & wanted:
             continue
         for call, axis in _reductions(node):
             return node.lineno, call, axis
-        wanted |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        wanted |= {one.id for one in walk(node) if isinstance(one, ast.Name)}
     return None
 
 
 def _reductions(node: ast.AST) -> Iterator[tuple[str, str]]:
-    for call in ast.walk(node):
+    for call in walk(node):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
         if call.func.attr not in _REDUCTIONS:

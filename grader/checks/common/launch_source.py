@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
 from grader.checks.common import cpp_code
-from grader.checks.common.python_text import parsed
+from grader.checks.common.python_text import parsed, walk
 from grader.checks.common.size_product import constant
 from grader.vocabulary import Language, Role
 
@@ -361,7 +361,7 @@ def _triton(text: str) -> Iterator[_Call]:
     tree = parsed(text)
     if tree is None:
         return
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in walk(tree) if isinstance(node, ast.FunctionDef)]
     jitted = {
         node.name: node
         for node in functions
@@ -369,7 +369,7 @@ def _triton(text: str) -> Iterator[_Call]:
     }
     fixed = _constants(tree.body)
     for function in functions:
-        for node in ast.walk(function) if function.name not in jitted else ():
+        for node in walk(function) if function.name not in jitted else ():
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
                 continue
             kernel = jitted.get(ast.unparse(node.func.value))
@@ -409,7 +409,7 @@ def _grid(given: ast.expr, function: ast.FunctionDef) -> ast.Tuple | None:
     if isinstance(given, ast.Name):
         values = [
             node.value
-            for node in ast.walk(function)
+            for node in walk(function)
             if isinstance(node, ast.Assign)
             and any(isinstance(one, ast.Name) and one.id == given.id for one in node.targets)
         ]
@@ -421,7 +421,7 @@ def _grid(given: ast.expr, function: ast.FunctionDef) -> ast.Tuple | None:
 
 def _stored(kernel: ast.FunctionDef) -> Iterator[str]:
     """Yield the parameters that the address of a store begins with."""
-    for node in ast.walk(kernel):
+    for node in walk(kernel):
         if not isinstance(node, ast.Call) or not node.args:
             continue
         if re.search(r"\b(store|atomic_\w+)$", ast.unparse(node.func)):

@@ -24,3 +24,9 @@ def parsed(text: str) -> ast.Module | None:
         if not level:
             return tree
     return None
+
+
+@functools.lru_cache(maxsize=2048)
+def walk(node: ast.AST) -> tuple[ast.AST, ...]:
+    """Return the nodes of `ast.walk`: each wrong case asks the same about the same trees."""
+    return tuple(ast.walk(node))

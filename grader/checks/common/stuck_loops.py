@@ -22,7 +22,7 @@ from grader.checks.common.cpp_code import (
     without_comments,
     without_number_casts,
 )
-from grader.checks.common.python_text import parsed
+from grader.checks.common.python_text import parsed, walk
 from grader.vocabulary import Language
 
 _MOST_CHARACTERS = 200_000  # of a source: bounds the time
@@ -353,7 +353,7 @@ def _python(text: str) -> Iterator[Loop]:
     tree = parsed(text)
     if tree is None:
         return
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.While):
             yield Loop(
                 first=node.lineno,
@@ -369,12 +369,12 @@ def _python(text: str) -> Iterator[Loop]:
 def _assigned(loop: ast.While, tree: ast.Module) -> frozenset[str]:
     """Return the names that the rounds of a loop, or functions that they call, may change."""
     found = set()
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             found.add(node.value.id)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             found.update(node.names)
     return frozenset(found)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
 from grader.checks.common.cpp_code import MOST_CHARACTERS
-from grader.checks.common.python_text import parsed
+from grader.checks.common.python_text import parsed, walk
 from grader.checks.common.triton_index_source import axes_of, values_of, words_of
 
 _MOST_SHOWN = 60  # characters of an expression
@@ -42,12 +42,12 @@ def triton_grid_hint(
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
     if tree is None:
         return ""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in walk(tree) if isinstance(node, ast.FunctionDef)]
     body = next((one for one in functions if one.name == kernel), None)
     launched = [
         (call, function)
         for function in functions
-        for call in ast.walk(function)
+        for call in walk(function)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Subscript)
         and ast.unparse(call.func.value) == kernel
@@ -82,19 +82,19 @@ def triton_grid_hint(
 def any_grid_hint(text: str, signature: Signature) -> str:
     """Return why the grid of any of the kernels is too small, "" if that is not clear."""
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
-    names = [one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
+    names = [one.name for one in walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
     return next((words for one in names if (words := triton_grid_hint(text, signature, one))), "")
 
 
 def let_through_hint(text: str, kernel: str, line: int | None) -> str:
     """Return what a launch passes for the limit that a line's mask tests, "" if unclear."""
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
+    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
     body = next((one for one in functions if one.name == kernel), None)
     launched = [
         call
         for function in functions
-        for call in ast.walk(function)
+        for call in walk(function)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Subscript)
         and ast.unparse(call.func.value) == kernel
@@ -104,7 +104,7 @@ def let_through_hint(text: str, kernel: str, line: int | None) -> str:
     passed = {one.arg: at for one, at in zip(body.args.args, launched[0].args, strict=False)}
     tests = [
         node
-        for node in ast.walk(body)
+        for node in walk(body)
         if isinstance(node, ast.Compare)
         and node.lineno == line
         and isinstance(node.ops[0], ast.Lt)
@@ -125,11 +125,11 @@ def block_of_other_size(text: str, signature: Signature) -> str:
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
     if tree is None:
         return ""
-    bodies = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    bodies = {node.name: node for node in walk(tree) if isinstance(node, ast.FunctionDef)}
     sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
     for host in bodies.values():
         values = values_of(host)
-        for call in ast.walk(host):
+        for call in walk(host):
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Subscript):
                 continue
             body = bodies.get(ast.unparse(call.func.value))
@@ -163,11 +163,11 @@ def size_of_other_launches(text: str, signature: Signature) -> str:
     sizes = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
     if tree is None:
         return ""
-    kernels = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    kernels = {node.name for node in walk(tree) if isinstance(node, ast.FunctionDef)}
     values = values_of(tree)
     launched = [
         (call, words_of(call.func.slice, values) & sizes)
-        for call in ast.walk(tree)
+        for call in walk(tree)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Subscript)
         and ast.unparse(call.func.value) in kernels
@@ -197,7 +197,7 @@ def _compared_with_ranges(kernel: ast.FunctionDef) -> dict[str, set[str]]:
             if found:
                 widths.setdefault(name, set()).add(found[1])
     limits: dict[str, set[str]] = {}
-    for node in ast.walk(kernel) if widths else ():
+    for node in walk(kernel) if widths else ():
         if (
             isinstance(node, ast.Compare)
             and isinstance(node.ops[0], ast.Lt)
@@ -224,7 +224,7 @@ def _axes(
     inside = values_of(kernel)
     limits = [
         (node.left, passed[node.comparators[0].id])
-        for node in ast.walk(kernel)
+        for node in walk(kernel)
         if isinstance(node, ast.Compare)
         and isinstance(node.ops[0], ast.Lt)
         and isinstance(node.comparators[0], ast.Name)
@@ -232,7 +232,7 @@ def _axes(
     ]
     products = [
         (node.left, passed[node.right.id])
-        for node in ast.walk(kernel)
+        for node in walk(kernel)
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Mult)
         and isinstance(node.right, ast.Name)
@@ -356,11 +356,11 @@ def _is_product(expression: ast.expr) -> bool:
 def _short_mask(kernel: ast.FunctionDef) -> str:
     """Recognise a mask of a store that ends before the length: `offsets < n - 1`."""
     inside = values_of(kernel)
-    for call in ast.walk(kernel):
+    for call in walk(kernel):
         if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("tl.store"):
             continue
         given = [one.value for one in call.keywords if one.arg == "mask"] + call.args[2:3]
-        for test in ast.walk(_single(given[0], inside)) if given else ():
+        for test in walk(_single(given[0], inside)) if given else ():
             if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt):
                 continue
             limit = test.comparators[0]
@@ -379,7 +379,7 @@ def _short_mask(kernel: ast.FunctionDef) -> str:
 
 def _short_range(kernel: ast.FunctionDef) -> str:
     """Recognise a loop over blocks, with a store, that ends before an incomplete last one."""
-    for loop in ast.walk(kernel):
+    for loop in walk(kernel):
         if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
             continue
         given = loop.iter.args
@@ -401,7 +401,7 @@ def _tiles_rounded_down(kernel: ast.FunctionDef) -> str:
     sizes = {one.arg for one in kernel.args.args if one.annotation is None}
     found = [
         node
-        for node in ast.walk(kernel)
+        for node in walk(kernel)
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.FloorDiv)
         and isinstance(node.left, ast.Name)
@@ -422,11 +422,11 @@ def _divided_within(call: ast.Call, values: Mapping[str, Sequence[ast.expr]]) ->
     """Recognise a number of programs with a quotient in it that is rounded down."""
     assert isinstance(call.func, ast.Subscript)
     grid = _single(call.func.slice, values)
-    parts = [_single(one, values) for one in ast.walk(grid) if isinstance(one, ast.expr)]
+    parts = [_single(one, values) for one in walk(grid) if isinstance(one, ast.expr)]
     found = [
         node
         for part in {ast.unparse(one): one for one in parts}.values()
-        for node in ast.walk(part)
+        for node in walk(part)
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.FloorDiv)
         and (isinstance(node.left, ast.Name) or _is_product(node.left))

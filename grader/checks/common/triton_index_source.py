@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from grader.checks.common.python_text import parsed
+from grader.checks.common.python_text import parsed, walk
 from grader.report.evidence import Finding
 
 _MOST_STEPS = 4  # from a mask to what it is another name of
@@ -26,7 +26,7 @@ def triton_index_hint(found: Finding, text: str) -> str:
     function = next(
         (
             node
-            for node in ast.walk(tree)
+            for node in walk(tree)
             if isinstance(node, ast.FunctionDef)
             and node.lineno <= (found.line or 0) <= (node.end_lineno or 0)
         ),
@@ -67,7 +67,7 @@ def triton_index_hint(found: Finding, text: str) -> str:
 
 def _to_the_end(function: ast.FunctionDef, values: Mapping[str, list[ast.expr]], line: int) -> str:
     """Recognise a loop from a program's own beginning whose step leaves out no other program's."""
-    for loop in ast.walk(function):
+    for loop in walk(function):
         if not isinstance(loop, ast.For) or not loop.lineno <= line <= (loop.end_lineno or 0):
             continue
         given = loop.iter.args if isinstance(loop.iter, ast.Call) else []
@@ -134,7 +134,7 @@ def _not_multiplied(found: Finding, address: ast.expr, values: Mapping[str, list
     products = [
         node
         for part in (address, *(given for word in used for given in values.get(word, [])))
-        for node in ast.walk(part)
+        for node in walk(part)
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, (ast.Mult, ast.Mod, ast.FloorDiv))
         and any(isinstance(side, ast.Name) and side.id == name for side in (node.left, node.right))
@@ -155,7 +155,7 @@ def _against_width(
     for _ in range(_MOST_STEPS):
         if isinstance(mask, ast.Name) and len(values.get(mask.id, ())) == 1:
             mask = values[mask.id][0]
-    for node in ast.walk(mask):
+    for node in walk(mask):
         if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.Lt):
             continue
         limit = node.comparators[0]
@@ -169,7 +169,7 @@ def _against_width(
 
 
 def _accesses(function: ast.FunctionDef, line: int) -> Iterator[ast.Call]:
-    for node in ast.walk(function):
+    for node in walk(function):
         if (
             isinstance(node, ast.Call)
             and node.lineno <= line <= (node.end_lineno or node.lineno)
@@ -188,10 +188,10 @@ def _mask(call: ast.Call) -> ast.expr | None:
 def values_of(function: ast.AST) -> Mapping[str, list[ast.expr]]:
     """Return the values that each variable of a function, or of a file, is given."""
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                for one in ast.walk(target):
+                for one in walk(target):
                     if isinstance(one, ast.Name):
                         found.setdefault(one.id, []).append(node.value)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -206,7 +206,7 @@ def words_of(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[
     seen: set[str] = set()
     open_ = [expression]
     while open_:
-        for node in ast.walk(open_.pop()):
+        for node in walk(open_.pop()):
             word = getattr(node, "id", None) or getattr(node, "attr", None)
             if isinstance(word, str) and word not in seen:
                 seen.add(word)
@@ -218,7 +218,7 @@ def axes_of(index: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> set[in
     """Return the axes of the grid whose program_id an index is made of."""
     found, seen, open_ = set(), set[str](), [index]
     while open_ and len(seen) < _MOST_NAMES:
-        for node in ast.walk(open_.pop()):
+        for node in walk(open_.pop()):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("program_id"):
                 given = [*node.args, *(one.value for one in node.keywords)]
                 if given and isinstance(given[0], ast.Constant) and type(given[0].value) is int:
@@ -235,7 +235,7 @@ def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[s
         if isinstance(expression, ast.Name) and len(values.get(expression.id, ())) == 1:
             expression = values[expression.id][0]
     found = {}
-    for node in ast.walk(expression):
+    for node in walk(expression):
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
             continue
         if isinstance(node.slice, ast.Tuple):
@@ -254,13 +254,13 @@ def _other_column(
         mask = before[-1] if before else mask
     limits = {
         name_of(one.left): name_of(one.comparators[0])
-        for one in ast.walk(mask)
+        for one in walk(mask)
         if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Lt)
     }
-    for node in ast.walk(address):
+    for node in walk(address):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
             continue
-        rows = [one for one in ast.walk(node.left) if isinstance(one, ast.BinOp)]
+        rows = [one for one in walk(node.left) if isinstance(one, ast.BinOp)]
         products = [one for one in rows if isinstance(one.op, ast.Mult)]
         length = name_of(products[0].right) if len(products) == 1 else ""
         column = name_of(node.right)
@@ -285,7 +285,7 @@ def _inclusive(mask: ast.expr, values: Mapping[str, list[ast.expr]]) -> str:
     for _ in range(_MOST_STEPS):
         if isinstance(mask, ast.Name) and len(values.get(mask.id, ())) == 1:
             mask = values[mask.id][0]
-    for node in ast.walk(mask):
+    for node in walk(mask):
         compares = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.LtE)
         if compares and isinstance(getattr(node, "comparators", [None])[0], ast.Name):
             return _shown(ast.unparse(node))
@@ -338,7 +338,7 @@ def _of_mask(
     tested = words_of(mask, values)
     blocks = [
         node.id
-        for node in ast.walk(address)
+        for node in walk(address)
         if isinstance(node, ast.Name) and "arange" in words_of(node, values)
     ]
     missing = [
