@@ -52,6 +52,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+# A string, an arrow, the blank of ` to `, or one character.
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|->| (?=to )|[()\[\]{}<>:,*]', re.DOTALL)
 _OPENING = "([{<"
 _TERMINATORS = (
     "scf.yield",
@@ -509,24 +511,18 @@ def _implied(text: str) -> tuple[Type, ...]:
 
 
 def _marks(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
-    """Yield (place, character, depth of brackets) of what is in no string.
+    """Yield (place, character, depth of brackets) of the marks that are in no string.
 
-    A bracket, opening or closing, has the depth around it.
+    Marks are brackets and what lists and types are split at. A bracket, opening or closing, has the
+    depth around it.
     """
-    depth, quoted, at = 0, False, start
-    while at < len(text):
-        character = text[at]
-        if quoted:
-            at += character == "\\"
-            quoted = character != '"'
-        elif character == '"':
-            quoted = True
-        else:
-            closes = character in ")]}" or (character == ">" and text[at - 1] != "-")
-            depth -= closes
-            yield at, character, depth
+    depth = 0
+    for match in _MARK.finditer(text, start):
+        character = match[0][0]
+        if character != '"':
+            depth -= character in ")]}>"
+            yield match.start(), character, depth
             depth += character in _OPENING
-        at += 1
 
 
 def _partition_arrow(text: str) -> tuple[str, str, str]:
