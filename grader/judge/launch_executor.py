@@ -168,6 +168,9 @@ class LaunchExecutor:
             self._program.drain()
             return Outcome(status=Status.DONE)
         ended = self._program.finish(end or spawn.End.EXITED)
+        told = parse_records(self._report.text(0))
+        if any(record.get("record") == "unusable" for record in told):
+            return Outcome(status=Status.LOAD_FAILED, records=told)
         reason = ended.output.strip().splitlines()[-1:] or ["no output"]
         record = {
             "record": "not_measured",

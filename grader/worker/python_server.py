@@ -22,7 +22,7 @@ if __name__ == "__main__":
     import standalone  # noqa: F401 # so that the imports below find their modules
 
 from grader.protocol import launches, wire
-from grader.worker import forking
+from grader.worker import forking, worker_log
 
 _HUGE, _MADV_COLLAPSE = 2 << 20, 25
 # What a request says to an executor, and to a worker.
@@ -88,6 +88,14 @@ def main() -> None:
     os.environ.update({name: value for name, value in kept.items() if name not in os.environ})
     try:
         program = _program(request["worker"])
+    except Exception as error:
+        worker_log.tell_unusable(error)
+        if not request["executes"]:
+            channel = socket.socket(fileno=wire.CHANNEL_FD)
+            number, *_ = wire.receive(channel)
+            wire.answer(channel, number, wire.LOAD_FAILED)
+        os._exit(wire.EXIT_FAILED)
+    try:
         if request["executes"]:
             program.serve_executor(launches.LINK_FD, **{name: request[name] for name in _EXECUTOR})
         else:
@@ -99,7 +107,7 @@ def main() -> None:
 
 
 def _prepare_worker(request: dict) -> bool:  # type: ignore[type-arg]
-    # A worker whose program cannot be imported says why.
+    # The worker says why its program cannot be imported, as with another version of a package.
     with contextlib.suppress(Exception):
         _program(request.get("expect") or request["worker"])
     return "expect" not in request

@@ -29,6 +29,11 @@ def tell_no_gpu(error: BaseException) -> None:
     tell("gpu", message=_words(error))
 
 
+def tell_unusable(error: BaseException) -> None:
+    """Log why a package that the worker needs cannot be imported."""
+    tell("unusable", message=f"{type(error).__name__}: {_words(error)}")
+
+
 def tell_exception(error: BaseException, student_file: str) -> None:
     """Log an exception with the innermost line in the student's file.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ from grading_bench import Bench
 from language_bench import FILES, NEEDS_NUMBA, checked_silu
 from paths import REPOSITORY
 
-from grader.assignment.model import Assignment
+from grader.assignment.model import Assignment, Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built, Rejected
 from grader.checks.check import BuildRequest
+from grader.checks.common.diagnosis import Phase, explain
+from grader.judge.python_server import PythonServer
+from grader.judge.session import Session
 from grader.languages.registry import support_of
+from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.vocabulary import Device, Language
@@ -55,6 +60,33 @@ def test_without_numba_a_sentence_names_the_extra(
     assert found.message == "Numba is not on this machine: its kernels cannot be compiled"
     assert found.hint == 'install the extra `numba`: pip install "gpu-grade[numba]"'
     assert support_of(NUMBA).missing() == "Numba"
+
+
+@pytest.mark.parametrize("device", Device)
+def test_a_package_that_cannot_be_imported_is_no_fault_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: Device
+) -> None:
+    """As a Numba that does not know the installed NumPy."""
+    monkeypatch.setattr(NUMBA, "worker", "broken_worker.py")
+    path = tmp_path / "silu.py"
+    path.write_text(RIGHT)
+    file = Built(
+        language=NUMBA,
+        device=device,
+        path=path,
+        file=FILE,
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+    server = PythonServer(device)
+    with closing(server), Session(file, Limits(), server) as session:
+        found = explain(session.load(), file, Limits(), Phase.LOADING)
+    assert found.verdict is Verdict.NOT_MEASURED, found
+    broken = "No module named 'grader.worker.broken_worker'"
+    assert found.message == (
+        f"Numba cannot be imported on this machine: ModuleNotFoundError: {broken}"
+    )
+    assert "grade doctor" in found.hint
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,9 @@ def _reported_failure(
     closed = last_record(outcome, "gpu")
     if closed is not None and outcome.status is Status.LOAD_FAILED:
         return _no_gpu(text_of(closed, "message"), built)
+    unusable = last_record(outcome, "unusable")
+    if unusable is not None and outcome.status is Status.LOAD_FAILED:
+        return _unusable(text_of(unusable, "message"), built)
     limit = last_record(outcome, "not_measured")
     if limit is not None:
         return _not_executed(limit, built, limits, subject)
@@ -257,6 +260,16 @@ def _no_gpu(reason: str, built: Built) -> Diagnosis:
         f"no GPU could be opened for {built.file}: {first}",
         hint="`nvidia-smi` shows whether its memory is full or it is reserved for one process; "
         "grade again when it is free",
+    )
+
+
+def _unusable(reason: str, built: Built) -> Diagnosis:
+    """Return the diagnosis that a package is broken on this machine, which costs no points."""
+    first = (reason.splitlines() or ["no reason was given"])[0]
+    return Diagnosis(
+        Verdict.NOT_MEASURED,
+        f"{built.language.phrase} cannot be imported on this machine: {first}",
+        hint="it is no fault of this file: `grade doctor` shows which versions are installed",
     )
 
 
