@@ -290,6 +290,7 @@ class Program:
         # It leads its own process group only after it has confined itself.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+        process_tree.wait_for_killed(self.pidfd)
         self._observe_death()
         process_tree.reap(self.pid)
         os.close(self.pidfd)

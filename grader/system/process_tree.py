@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import sys
 import threading
@@ -36,6 +37,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _KILL_S = 10.0
 # One that was killed is still there while the driver of a GPU frees what it held.
 _END_S = 60.0
+_NOT_ENDED = f"a submission's process was killed {_END_S:g} s ago and has not ended"
+_REAP_S = 1.0  # for strays; those that are left are looked for again
 _TICKS = os.sysconf("SC_CLK_TCK")  # in a second, of /proc/PID/stat
 
 _lock = threading.Lock()
@@ -133,11 +136,17 @@ def kill_until_none(kill: Callable[[], Sequence[int]], poll_s: float = 0.0) -> i
         if tried_s > _KILL_S and not first.issuperset(found):
             raise GraderError("a submission starts processes faster than they can be killed")
         if tried_s > _END_S:
-            raise GraderError(
-                f"a submission's process was killed {_END_S:g} s ago and has not ended"
-            )
+            raise GraderError(_NOT_ENDED)
         time.sleep(poll_s)
     return total
+
+
+def wait_for_killed(pidfd: int) -> None:
+    """Wait until a process that was killed has ended. Raises GraderError if it does not."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    if not poll.poll(_END_S * 1000):
+        raise GraderError(_NOT_ENDED)
 
 
 def sweep() -> int:
@@ -154,10 +163,20 @@ def _kill_strays() -> list[int]:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        for pid in pids:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+        left, until_s = pids, time.monotonic() + _REAP_S
+        while left := [pid for pid in left if not _reaped(pid)]:
+            if time.monotonic() > until_s:
+                break
+            time.sleep(0.001)
     return pids
+
+
+def _reaped(pid: int) -> bool:
+    """Reap a child if it has died; True if it is gone."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 def strays() -> list[int]:

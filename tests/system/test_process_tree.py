@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -40,3 +41,21 @@ def test_a_process_that_does_not_end_is_waited_for_longer() -> None:
 def test_a_process_that_never_ends_is_not_called_many() -> None:
     with pytest.raises(GraderError, match="process was killed 60 s ago and has not ended"):
         kill_until_none(lambda: [7])
+
+
+def test_a_stray_that_never_ends_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "strays", lambda: [7])
+    monkeypatch.setattr(os, "kill", lambda pid, signal: None)
+    monkeypatch.setattr(os, "waitpid", lambda pid, options: (0, 0))
+    with pytest.raises(GraderError, match="process was killed 60 s ago and has not ended"):
+        process_tree.sweep()
+
+
+def test_a_program_that_never_ends_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "_END_S", 0.01)
+    pidfd = os.pidfd_open(os.getpid())
+    try:
+        with pytest.raises(GraderError, match="has not ended"):
+            process_tree.wait_for_killed(pidfd)
+    finally:
+        os.close(pidfd)
