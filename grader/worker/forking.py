@@ -64,7 +64,7 @@ def _fork_worker() -> tuple[int, int] | None:
             worker = _fork()
             if worker:
                 socket.send_fds(child_end, [str(worker).encode()], [os.pidfd_open(worker)])
-        except OSError:
+        except BaseException:  # it must never return into the server's loop
             worker = -1
         if worker:
             os._exit(0)
