@@ -22,6 +22,7 @@ from grader.protocol import wire
 from grader.worker import confine
 
 _FORK_S = 5.0
+_PR_SET_NAME = 15
 
 
 def serve(channel: socket.socket, prepare: Callable[[dict], bool]) -> dict:  # type: ignore[type-arg]
@@ -51,6 +52,12 @@ def serve(channel: socket.socket, prepare: Callable[[dict], bool]) -> dict:  # t
         socket.send_fds(channel, [str(pid).encode()], [pidfd])
         for descriptor in (*descriptors, pidfd):
             os.close(descriptor)
+
+
+def name_process(program: str) -> None:
+    """Give this process the name of its program, for `ps` and `top`; the kernel keeps 15 bytes."""
+    name = program.rpartition("/")[2].removesuffix(".py").encode()
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, name, 0, 0, 0)
 
 
 def _fork_worker() -> tuple[int, int] | None:

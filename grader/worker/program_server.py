@@ -24,6 +24,7 @@ def main() -> None:
     request = forking.serve(socket.socket(fileno=wire.CHANNEL_FD), _prepare)
     command = request["command"]
     if _is_worker(command):
+        forking.name_process(command[len(_PYTHON)])
         start.run(command[len(_PYTHON) :])
         return
     try:

@@ -85,6 +85,7 @@ def main() -> None:
     kept = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
     channel.send(json.dumps(versions).encode())
     request = forking.serve(channel, _prepare_worker)
+    forking.name_process("launch_executor" if request["executes"] else request["worker"])
     os.environ.update({name: value for name, value in kept.items() if name not in os.environ})
     try:
         program = _program(request["worker"])

@@ -92,7 +92,7 @@ def importing_torch(process: subprocess.Popen[bytes]) -> bool:
 
 
 def in_a_case(process: subprocess.Popen[bytes]) -> bool:
-    workers = [child for child in below(process) if "cuda_worker.py" in " ".join(child.cmdline())]
+    workers = [child for child in below(process) if child.name() == "cuda_worker"]
     return any(worker.cpu_times().user > 0.3 for worker in workers)
 
 
