@@ -136,6 +136,6 @@ def test_ctrl_c_leaves_no_process_behind(course: Course) -> None:
 
 def _name(process: psutil.Process) -> str:
     try:
-        return process.name()
+        return str(process.name())
     except psutil.Error:
         return ""
