@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ import pytest
 from grading_bench import nothing_left
 from paths import REPOSITORY
 
-from grader.sandbox import scratch_dir, spawn
+from grader.sandbox import fork_server, scratch_dir, spawn
 from grader.sandbox.capture import Capture
 from grader.sandbox.spawn import End, Limits
 from grader.system import process_tree
@@ -69,6 +71,36 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     ended = spawn.run(["/no/such"], cwd=tmp_path, environment=environment, wall_s=10)
     assert ended.exit_code == 127
     assert "cannot run /no/such: No such file or directory" in ended.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_server_that_a_submission_has_stopped_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setattr(fork_server, "_ANSWER_S", 0.5)
+    server = fork_server.ready()
+    os.kill(server, number)
+    environment = spawn.clean_environment(tmp_path)
+    ended = spawn.run([*PYTHON, "print(7)"], cwd=tmp_path, environment=environment, wall_s=10)
+    assert ended.output == "7\n"
+    assert fork_server.ready() != server
+    assert not psutil.pid_exists(server)
+
+
+def test_a_server_ends_with_its_judge(tmp_path: Path) -> None:
+    code = "from grader.sandbox import fork_server; print(fork_server.ready())"
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    judge = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    deadline_s = time.monotonic() + 10
+    # It is the child of this process now, the next subreaper.
+    while psutil.pid_exists(pid := int(judge.stdout)):
+        assert time.monotonic() < deadline_s, "it lives on"
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.01)
+    assert judge.stderr == ""
 
 
 # --- limits ----------------------------------------------------------------------------------
