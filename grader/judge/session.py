@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import select
 import shutil
 import signal
 import sys
@@ -33,6 +32,7 @@ from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
 from grader.sandbox.quick_start import quick_start
 from grader.sandbox.scratch_dir import scratch_folder
+from grader.system import process_tree
 from grader.vocabulary import Device
 
 if TYPE_CHECKING:
@@ -402,12 +402,10 @@ class Session:
 
     def _drain_until_the_end(self, wall_s: float) -> None:
         """Read what the worker writes until it has ended, for `wall_s` at most."""
-        ending = select.poll()  # takes descriptors of any number
-        ending.register(self._program.pidfd, select.POLLIN)
         deadline_s = time.monotonic() + wall_s
         while time.monotonic() < deadline_s:
             self._program.drain()
-            if ending.poll(1000 * _PLACE_S):
+            if process_tree.readable(self._program.pidfd, _PLACE_S):
                 return
 
     def _compiled_s(self) -> float:

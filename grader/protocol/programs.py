@@ -7,7 +7,6 @@ from pathlib import Path
 _WORKER = Path(__file__).resolve().parent.parent / "worker"
 
 START = _WORKER / "start.py"
-CUDA_WORKER = _WORKER / "cuda_worker.py"
 ESCAPE_ATTEMPTS = _WORKER / "escape_attempts.py"
 GPU_TRACE = _WORKER / "gpu_trace.py"
 INSPECT_INLINE = _WORKER / "inspect_inline.py"

@@ -1,7 +1,7 @@
 """The judge's handle on the fork servers: processes that fork confined workers.
 
     judge (subreaper)
-      ├── program server     starts in 50 ms; forks all but Python workers (`program_server` below)
+      ├── program server     starts in 0.1 s; forks all but Python workers (`program_server` below)
       ├── Python server      has imported torch and triton (`grader.judge.python_server`)
       ├── worker             forked by one of them, orphaned to the judge
       ┆
@@ -18,7 +18,6 @@ import contextlib
 import functools
 import json
 import os
-import select
 import signal
 import socket
 import threading
@@ -72,7 +71,7 @@ class _ProgramServer:
         for _ in range(2):
             with self._lock:
                 channel = self._running()
-                answered = functools.partial(_readable, channel)
+                answered = functools.partial(process_tree.readable, channel.fileno(), _ANSWER_S)
                 forked = request_worker(channel, answered, request, descriptors)
                 if forked is not None:
                     return forked
@@ -121,12 +120,6 @@ class _ProgramServer:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
         process_tree.reap(self._pid)
-
-
-def _readable(channel: socket.socket) -> bool:
-    poll = select.poll()
-    poll.register(channel, select.POLLIN)
-    return bool(poll.poll(_ANSWER_S * 1000))
 
 
 _program_server = _ProgramServer()

@@ -76,27 +76,19 @@ def spawn(
         os.close(writing)
         if report_ends is not None:
             os.close(report_ends[1])
-    return Program(
-        pid=pid,
-        pidfd=pidfd,
-        output=Capture(reading, limits.output_kib << 10),
-        report=Capture(report_ends[0], REPORT_BYTES, REPORT_BYTES)
-        if report_ends is not None
-        else None,
-        limits=limits,
-        confinement=confined,
-    )
+    reading_report = None if report_ends is None else report_ends[0]
+    return adopt(pid, pidfd, reading, reading_report, limits, confined)
 
 
 def adopt(
-    pid: int, pidfd: int, output: int, report: int, limits: Limits, confined: Confinement
+    pid: int, pidfd: int, output: int, report: int | None, limits: Limits, confined: Confinement
 ) -> Program:
-    """Take charge of a worker that a fork server has forked."""
+    """Take charge of a program that a fork server has forked; `report` may be missing."""
     return Program(
         pid=pid,
         pidfd=pidfd,
         output=Capture(output, limits.output_kib << 10),
-        report=Capture(report, REPORT_BYTES, REPORT_BYTES),
+        report=None if report is None else Capture(report, REPORT_BYTES, REPORT_BYTES),
         limits=limits,
         confinement=confined,
     )

@@ -143,10 +143,15 @@ def kill_until_none(kill: Callable[[], Sequence[int]], poll_s: float = 0.0) -> i
 
 def wait_for_killed(pidfd: int) -> None:
     """Wait until a process that was killed has ended. Raises GraderError if it does not."""
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    if not poll.poll(_END_S * 1000):
+    if not readable(pidfd, _END_S):
         raise GraderError(_NOT_ENDED)
+
+
+def readable(descriptor: int, wait_s: float) -> bool:
+    """Wait so long for a descriptor; True if it can be read: a pidfd when its process has ended."""
+    poll = select.poll()  # takes descriptors of any number
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(wait_s * 1000))
 
 
 def sweep() -> int:

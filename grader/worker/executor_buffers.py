@@ -67,6 +67,11 @@ class ExecutorBuffer:
         self.host_filled[view] = True
         return 0
 
+    def note_host_image(self, values: torch.Tensor) -> None:
+        """Remember the output as host code has left it, from the first `values` but zeros on."""
+        if self.host_image is not None or bool(values.any()):
+            self.host_image = self.data.clone()
+
     def left_by_host(self) -> bool:
         """True if the output is as host code left it, and host code wrote more than zeros."""
         image = self.host_image

@@ -237,8 +237,7 @@ class Executor:
         if not self._host_writes and (elements := buffer.host_wrote(theirs, wrote)):
             self._host_wrote[buffer.name] += elements
         ours[wrote] = theirs[wrote]
-        if buffer.host_image is not None or bool(theirs[wrote].any()):
-            buffer.host_image = buffer.data.clone()
+        buffer.note_host_image(theirs[wrote])
         if self._recording is not None:
             self._recording.written(slot, buffer.data, wrote.repeat_interleave(buffer.item))
         storage = buffer.storage
