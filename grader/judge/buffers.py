@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from grader.assignment.signature import ElementType
@@ -34,6 +35,7 @@ from grader.protocol import cuda_driver, wire
 from grader.vocabulary import Device, Memory, Role
 
 GUARD_BYTES = 64 * 1024
+_SECRET_BYTES = 1 << 20  # many times a guard: no two begin at the same byte, but by chance
 
 _F_SEAL_FUTURE_WRITE = 0x10  # since Linux 5.1; not in Python's fcntl
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
@@ -46,12 +48,12 @@ def _generator(device: torch.device) -> torch.Generator:
 
 
 @functools.cache
-def _cpu_generator() -> np.random.Generator:
-    """Return this process's source of secret bytes on the CPU, faster than the kernel's.
+def _secret_bytes() -> npt.NDArray[np.uint8]:
+    """Return this process's secret bytes, of which guards on the CPU are slices.
 
     A worker sees its own guards anyway: they must only have no pattern that an overrun copies.
     """
-    return np.random.default_rng(secrets.randbits(128))
+    return np.frombuffer(bytearray(secrets.token_bytes(_SECRET_BYTES)), dtype=np.uint8)
 
 
 def _same(first: torch.Tensor, second: torch.Tensor) -> bool:
@@ -112,12 +114,10 @@ class Buffer:
                 view.random_(0, 256, generator=_generator(view.device))
                 guards.append(view.clone())
             else:
+                start = secrets.randbelow(_SECRET_BYTES - view.numel())
+                secret = _secret_bytes()[start : start + view.numel()]
                 # With numpy: torch distributes 64 KiB over threads, and on a busy machine waits
                 # some 20 ms for a thread that is not scheduled.
-                words = _cpu_generator().integers(
-                    0, 1 << 64, -(-view.numel() // 8), dtype=np.uint64
-                )
-                secret = words.view(np.uint8)[: view.numel()]
                 np.copyto(view.numpy(), secret)
                 guards.append(torch.from_numpy(secret))
         self._guards = guards[0], guards[1]
