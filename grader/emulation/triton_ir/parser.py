@@ -10,6 +10,7 @@ its size, its depth and its operations are bounded, and whatever is not understo
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -30,6 +31,7 @@ MOST_DEPTH = 64
 MOST_ELEMENTS = 1 << 20  # of one tensor: Triton's own limit
 MOST_RANK = 16
 MOST_TYPE = 1000  # characters
+_MOST_KNOWN = 1024  # types: a kernel has some thirty, and each of its specializations the same
 
 
 class IRError(ValueError):
@@ -54,7 +56,9 @@ _TOKEN = re.compile(
 )
 # A string, an arrow, the blank of ` to `, or one character.
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|->| (?=to )|[()\[\]{}<>:,*]', re.DOTALL)
-_OPENING = "([{<"
+_OPENING, _CLOSING = "([{<", ")]}>"
+_OPERATION = re.compile(r'"?([a-z_]+\.[\w.]+)"?')
+_BRACKET_OR_STRING = re.compile(r'["()\[\]{}<>]')
 _TERMINATORS = (
     "scf.yield",
     "scf.condition",
@@ -134,7 +138,6 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._lines = _Lines(text)
         self._operations = 0
-        self._types: dict[str, tuple[Type, ...]] = {}
         self._locations: dict[str, Location | None] = {}
 
     def module(self) -> Module:
@@ -164,7 +167,7 @@ class _Parser:
         rest = rest.removeprefix("attributes").strip() if rest.startswith("attributes {") else rest
         results: tuple[Type, ...] = ()
         if rest.startswith("->"):
-            results = self.types(rest[2:].strip())
+            results = _types(rest[2:].strip())
         body, _, location = self._region(Block("entry", arguments), 0)
         return Function(
             name=header[2].strip('"'),
@@ -181,7 +184,7 @@ class _Parser:
         kind = re.split(r"\s(?:\{|loc\()", kind.strip(), maxsplit=1)[0]
         if not found or not name.startswith("%"):
             raise IRError(f"not an argument: {text[:80]}")
-        return name.strip(), self.one_type(kind)
+        return name.strip(), _type(kind)
 
     def _region(self, first: Block, depth: int) -> tuple[Region, str, str | None]:
         """Parse operations up to the line that closes the region; return it, and its location."""
@@ -226,9 +229,9 @@ class _Parser:
         """Parse the regions of an operation; return its location, which stands at its end."""
         arguments: list[tuple[str, Type]] = []
         if operation.name == "scf.for":
-            arguments = _loop_arguments(self, operation, body)
+            arguments = _loop_arguments(operation, body)
         elif operation.name == "scf.while":
-            arguments = _while_arguments(self, operation, body)
+            arguments = _while_arguments(operation, body)
         while True:
             region, line, location = self._region(Block("entry", arguments), depth + 1)
             last = region.blocks[-1].operations
@@ -242,11 +245,11 @@ class _Parser:
         # Of a generic operation the types stand at the end: }) : (tensor<…>) -> f32
         tail = re.match(r"\}\)?\s*(?:\{.*?\}\s*)?:\s*(.*)$", line)
         if tail is not None:
-            operation.given, operation.result_types = self._signature(tail[1])
+            operation.given, operation.result_types = _signature(tail[1])
         return location
 
     def _head(self, results: tuple[str, ...], body: str) -> Operation:
-        match = re.match(r'"?([a-z_]+\.[\w.]+)"?', body)
+        match = _OPERATION.match(body)
         if match is None:
             raise IRError(f"not an operation: {body[:80]}")
         name, rest = match[1], body[match.end() :]
@@ -255,7 +258,7 @@ class _Parser:
         else:
             main, signature = _partition_types(rest)
         attributes, main = _attributes(main)
-        given, result_types = self._signature(signature) if signature.strip() else ((), ())
+        given, result_types = _signature(signature) if signature.strip() else ((), ())
         if given and "->" not in signature and " to " not in signature:
             result_types = _result_types(name, given, result_types)
         if name in _GIVE_TOKENS:
@@ -293,57 +296,6 @@ class _Parser:
             successors=tuple(successors),
         )
 
-    def _signature(self, text: str) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
-        """Parse `A`, `A, B`, `A to B`, `(A, B) -> C`, `A * B -> C`."""
-        left, arrow, right = _partition_arrow(text.strip())
-        given = self.types(left)
-        return given, (self.types(right) if arrow else given[-1:])
-
-    def types(self, text: str) -> tuple[Type, ...]:
-        """Parse a list of types, in parentheses or not."""
-        found = self._types.get(text)
-        if found is None:
-            inner = text.strip()
-            if inner.startswith("(") and _matching(inner, 0) == len(inner) - 1:
-                inner = inner[1:-1]
-            parts = [part for piece in _split(inner, ",") for part in _split(piece, "*")]
-            found = tuple(self.one_type(part.strip()) for part in parts if part.strip())
-            self._types[text] = found
-        return found
-
-    def one_type(self, text: str) -> Type:
-        """Parse one type."""
-        if len(text) > MOST_TYPE:
-            raise IRError(f"a type of {len(text):,} characters")
-        if text in SCALARS:
-            return Scalar(text)
-        # A destination in shared memory is printed without its name: <64x32xf16, #shared, …>
-        if match := re.fullmatch(r"(?:!ttg\.memdesc)?<((?:\d{1,9}x)+)(.*)>", text, re.DOTALL):
-            element = self.one_type(_split(match[2], ",")[0])
-            if not isinstance(element, Scalar):
-                raise IRError(f"shared memory of {match[2][:80]}")
-            return SharedMemory(_shape(match[1]), element)
-        if match := re.fullmatch(r"(?:!tt\.ptr)?<(.*?)(?:, (\d+))?>", text, re.DOTALL):
-            return Pointer(self.one_type(match[1]))
-        if match := re.fullmatch(r"tensor<((?:\d{1,9}x)*)(.*)>", text, re.DOTALL):
-            shape = _shape(match[1])
-            first, *rest = _split(match[2], ",")
-            element = self.one_type(first)
-            if not isinstance(element, Scalar | Pointer):
-                raise IRError(f"a tensor of {match[2][:80]}")
-            return Tensor(shape, element, ",".join(rest).strip())
-        if text == "!ttg.async.token":
-            return TOKEN
-        if match := re.fullmatch(r"!tt\.tensordesc<(.*)>", text, re.DOTALL):
-            inner = match[1] if match[1].startswith("tensor") else f"tensor<{match[1]}>"
-            block = self.one_type(inner)
-            if not isinstance(block, Tensor):
-                raise IRError(f"the type {text[:80]}")
-            return Descriptor(block)
-        if re.fullmatch(r"[us]i\d+", text):
-            return self.one_type(text[1:])
-        raise IRError(f"the type {text[:80]}")
-
     def location(self, text: str | None, depth: int = 0) -> Location | None:
         """Parse a location, following aliases: the line, with a name around it."""
         if text is None or depth > 50:
@@ -369,6 +321,58 @@ class _Parser:
         if match := re.match(r"fused(?:<.*>)?\[(.*)\]$", text):
             return self.location(_split(match[1], ",")[0].strip(), depth + 1)
         return None
+
+
+def _signature(text: str) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+    """Parse `A`, `A, B`, `A to B`, `(A, B) -> C`, `A * B -> C`."""
+    left, arrow, right = _partition_arrow(text.strip())
+    given = _types(left)
+    return given, (_types(right) if arrow else given[-1:])
+
+
+@functools.lru_cache(_MOST_KNOWN)
+def _types(text: str) -> tuple[Type, ...]:
+    """Parse a list of types, in parentheses or not."""
+    inner = text.strip()
+    if inner.startswith("(") and _matching(inner, 0) == len(inner) - 1:
+        inner = inner[1:-1]
+    parts = [part for piece in _split(inner, ",") for part in _split(piece, "*")]
+    return tuple(_type(part.strip()) for part in parts if part.strip())
+
+
+@functools.lru_cache(_MOST_KNOWN)
+def _type(text: str) -> Type:
+    """Parse one type."""
+    if len(text) > MOST_TYPE:
+        raise IRError(f"a type of {len(text):,} characters")
+    if text in SCALARS:
+        return Scalar(text)
+    # A destination in shared memory is printed without its name: <64x32xf16, #shared, …>
+    if match := re.fullmatch(r"(?:!ttg\.memdesc)?<((?:\d{1,9}x)+)(.*)>", text, re.DOTALL):
+        element = _type(_split(match[2], ",")[0])
+        if not isinstance(element, Scalar):
+            raise IRError(f"shared memory of {match[2][:80]}")
+        return SharedMemory(_shape(match[1]), element)
+    if match := re.fullmatch(r"(?:!tt\.ptr)?<(.*?)(?:, (\d+))?>", text, re.DOTALL):
+        return Pointer(_type(match[1]))
+    if match := re.fullmatch(r"tensor<((?:\d{1,9}x)*)(.*)>", text, re.DOTALL):
+        shape = _shape(match[1])
+        first, *rest = _split(match[2], ",")
+        element = _type(first)
+        if not isinstance(element, Scalar | Pointer):
+            raise IRError(f"a tensor of {match[2][:80]}")
+        return Tensor(shape, element, ",".join(rest).strip())
+    if text == "!ttg.async.token":
+        return TOKEN
+    if match := re.fullmatch(r"!tt\.tensordesc<(.*)>", text, re.DOTALL):
+        inner = match[1] if match[1].startswith("tensor") else f"tensor<{match[1]}>"
+        block = _type(inner)
+        if not isinstance(block, Tensor):
+            raise IRError(f"the type {text[:80]}")
+        return Descriptor(block)
+    if re.fullmatch(r"[us]i\d+", text):
+        return _type(text[1:])
+    raise IRError(f"the type {text[:80]}")
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -441,14 +445,14 @@ def _structured(name: str, rest: str) -> tuple[str, str]:
     return left, f"() -> {_partition_types(right)[0]}"
 
 
-def _loop_arguments(parser: _Parser, operation: Operation, body: str) -> list[tuple[str, Type]]:
+def _loop_arguments(operation: Operation, body: str) -> list[tuple[str, Type]]:
     """Return the induction variable and carried values; leave bounds and first values as operands.
 
     %r = scf.for [unsigned] %i = %lb to %ub step %s iter_args(%a = %x, …) -> (T, …) : i32 {
     """
     names = list(operation.operands)
     kind = re.search(r": (\w+)\s*\{?$", body.rstrip("{ "))
-    index = parser.one_type(kind[1]) if kind else Scalar("i32")
+    index = _type(kind[1]) if kind else Scalar("i32")
     inner, carried = names[4::2], names[5::2]
     if len(names) < 4 or len(inner) != len(carried) or len(carried) != len(operation.result_types):
         raise IRError(f"not a loop: {body[:80]}")
@@ -457,7 +461,7 @@ def _loop_arguments(parser: _Parser, operation: Operation, body: str) -> list[tu
     return [(names[0], index), *zip(inner, operation.result_types, strict=True)]
 
 
-def _while_arguments(parser: _Parser, operation: Operation, body: str) -> list[tuple[str, Type]]:
+def _while_arguments(operation: Operation, body: str) -> list[tuple[str, Type]]:
     """Return the arguments of the condition; leave their first values as operands."""
     names = operation.operands
     operation.operands = tuple(names[1::2])
@@ -520,13 +524,21 @@ def _marks(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
     for match in _MARK.finditer(text, start):
         character = match[0][0]
         if character != '"':
-            depth -= character in ")]}>"
+            depth -= character in _CLOSING
             yield match.start(), character, depth
             depth += character in _OPENING
 
 
+def _opened(text: str) -> int:
+    """Return how many brackets are open at the end of a text without strings, as `_marks` does."""
+    opening, closing = (sum(map(text.count, marks)) for marks in (_OPENING, _CLOSING))
+    return opening - closing + text.count("->")
+
+
 def _partition_arrow(text: str) -> tuple[str, str, str]:
     """Split at `->` or ` to ` that is in no bracket."""
+    if "->" not in text and " to " not in text:
+        return text, "", ""
     for at, character, depth in _marks(text):
         if depth == 0 and text.startswith(("->", " to "), at):
             width = 2 if character == "-" else 4
@@ -536,6 +548,11 @@ def _partition_arrow(text: str) -> tuple[str, str, str]:
 
 def _partition_types(text: str) -> tuple[str, str]:
     """Split at an operation's types, which follow its last colon in no bracket, if it has any."""
+    last = text.rfind(":")
+    if last < 0:
+        return text, ""
+    if '"' not in text and _opened(text[:last]) == 0:
+        return text[:last], text[last + 1 :]
     colons = (at for at, mark, depth in _marks(text) if mark == ":" and depth == 0)
     at = max(colons, default=len(text))
     return text[:at], text[at + 1 :]
@@ -551,6 +568,8 @@ def _matching(text: str, start: int) -> int:
 
 def _split(text: str, separator: str) -> list[str]:
     """Split at separators that are in no bracket."""
+    if separator not in text or not _BRACKET_OR_STRING.search(text):
+        return text.split(separator)
     ends = [at for at, mark, depth in _marks(text) if mark == separator and depth == 0]
     starts = [0, *(at + 1 for at in ends)]
     return [text[start:end] for start, end in zip(starts, [*ends, len(text)], strict=True)]
