@@ -53,6 +53,7 @@ def _secret_bytes() -> npt.NDArray[np.uint8]:
 
     A worker sees its own guards anyway: they must only have no pattern that an overrun copies.
     """
+    # Of a bytearray: torch warns of memory that must not be written.
     return np.frombuffer(bytearray(secrets.token_bytes(_SECRET_BYTES)), dtype=np.uint8)
 
 

@@ -25,9 +25,6 @@ from grader.protocol import launches, wire
 from grader.worker import forking, worker_log
 
 _HUGE, _MADV_COLLAPSE = 2 << 20, 25
-# What workers import, modules of ours and of Triton's, of which a version may lack some.
-_OURS = ["triton_autotune", "triton_executor", "triton_host", "triton_launches", "triton_no_launch"]
-_TRITONS = ["compiler.code_generator", "experimental.gluon.nvidia", "tools.tensor_descriptor"]
 # What a request says to an executor, and to a worker.
 _EXECUTOR = ("checked", "host_writes", "idle", "records")
 _WORKER = ("file", "entry", "device", "tuning", "idle", "target", "turn", "launched")
@@ -44,10 +41,16 @@ def prepare(device: str) -> dict[str, str]:
     # Threads started here would be missing in the forked workers.
     torch.set_num_threads(1)
     versions = {"torch": str(torch.__version__), "triton": str(triton.__version__)}
-    # Here once, not in every worker: with what the first launch would import.
-    for name in _OURS:
-        importlib.import_module(f"grader.worker.{name}")
-    for name in _TRITONS:
+    # Imported here once, not in every worker: with what the first launch would import.
+    from grader.worker import (  # noqa: F401
+        triton_autotune,
+        triton_executor,
+        triton_host,
+        triton_launches,
+        triton_no_launch,
+    )
+
+    for name in ("compiler.code_generator", "experimental.gluon.nvidia", "tools.tensor_descriptor"):
         with contextlib.suppress(ImportError):
             importlib.import_module(f"triton.{name}")
     # A collection in a worker would touch, and so copy, the memory of all that is here.
