@@ -95,10 +95,12 @@ def main() -> None:
     try:
         program = _program(request["worker"])
     except Exception as error:
-        worker_log.tell_unusable(error)
-        if not request["executes"]:
+        if request["executes"]:
+            worker_log.tell_unusable(error)
+        else:
             channel = socket.socket(fileno=wire.CHANNEL_FD)
             number, *_ = wire.receive(channel)
+            worker_log.tell_unusable(error)  # what is told before belongs to no command
             wire.answer(channel, number, wire.LOAD_FAILED)
         os._exit(wire.EXIT_FAILED)
     try:

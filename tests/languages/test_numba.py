@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,7 @@ def test_a_package_that_cannot_be_imported_is_no_fault_of_the_file(
     )
     server = PythonServer(device)
     with closing(server), Session(file, Limits(), server) as session:
+        time.sleep(0.5)  # the import has failed before the worker is told to load
         found = explain(session.load(), file, Limits(), Phase.LOADING)
     assert found.verdict is Verdict.NOT_MEASURED, found
     broken = "No module named 'grader.worker.broken_worker'"
