@@ -247,14 +247,11 @@ def _unhooked(built: Built) -> Rejected | None:
             message=f"g++ does not say which accesses of {built.file} are checked",
             evidence=built.evidence,
         )
-    found = [
-        (built.own_file(name), one)
-        for name in (Path(built.file).name, *built.headers)
-        for one in cuda_cpp.unhooked(dump, file=name)
-    ]
+    found = cuda_cpp.unhooked(dump, files=(Path(built.file).name, *built.headers))
     if not found:
         return None
-    file, first = found[0][0] or built.file, found[0][1]
+    first = found[0]
+    file = built.own_file(first.file) or built.file
     what = "a function's result goes straight to memory, where this machine cannot check it"
     diagnostic = Diagnostic(file=file, line=first.line, severity="warning", message=what)
     return Rejected(

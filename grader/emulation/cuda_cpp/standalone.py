@@ -119,10 +119,9 @@ def build(
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, errors="replace")
     failed = done.returncode != 0
     unchecked = tuple(
-        f"{name}:{access.line}: not checked: a function's result goes straight to memory"
+        f"{access.file}:{access.line}: not checked: a function's result goes straight to memory"
         for dump in sorted(folder.glob("*.tsan*"))
-        for name in tree.texts
-        for access in unhooked(dump.read_text(errors="replace"), file=name)
+        for access in unhooked(dump.read_text(errors="replace"), files=tree.texts)
     )
     return program(
         executable=None if failed else executable,

@@ -9,7 +9,7 @@ reported, so that no access escapes the checks in silence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.emulation.cuda_cpp.gimple import Function, Statement, functions, spellings
@@ -18,8 +18,9 @@ from grader.emulation.cuda_cpp.tokens import split_at_commas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unhooked:
-    """An access without a hook in the student's file."""
+    """An access without a hook in one of the student's files."""
 
+    file: str
     line: int
     function: str
 
@@ -44,19 +45,20 @@ _NO_CALLS = frozenset({"if", "switch", "return", "goto"})
 _KERNEL = re.compile(r"6grader10Configured.*4_FUN")
 
 
-def unhooked(dump: str, *, file: str) -> tuple[Unhooked, ...]:
-    """Return the accesses without a hook in device code of `file`, by line.
+def unhooked(dump: str, *, files: Collection[str]) -> tuple[Unhooked, ...]:
+    """Return the accesses without a hook in device code of `files`, by file and line.
 
     `dump` is `DUMP` of the checked build.
     """
     found = {symbol: f for f in functions(dump) for symbol in spellings(f.symbol)}
     missed = {
-        Unhooked(line=statement.place[1], function=function.name)
+        Unhooked(file=file, line=statement.place[1], function=function.name)
         for function in _device_code(found)
         for statement in _without_hook(function)
-        if statement.place and statement.place[0].rpartition("/")[2] == file
+        if statement.place and (file := statement.place[0].rpartition("/")[2]) in files
     }
-    return tuple(sorted(missed, key=lambda access: (access.line, access.function)))
+    order = {file: number for number, file in enumerate(files)}
+    return tuple(sorted(missed, key=lambda one: (order[one.file], one.line, one.function)))
 
 
 def _device_code(found: Mapping[str, Function]) -> Iterable[Function]:

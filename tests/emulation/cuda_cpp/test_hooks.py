@@ -143,7 +143,7 @@ def compiled(generated: list[Copying], folder: Path) -> tuple[Program, set[int]]
         executable=True,
     )
     subprocess.run(command, check=True)
-    missed = cuda_cpp.unhooked((folder / cuda_cpp.DUMP).read_text(), file="copies.cu")
+    missed = cuda_cpp.unhooked((folder / cuda_cpp.DUMP).read_text(), files=["copies.cu"])
     numbers = {access.line - first for access in missed if access.line >= first}
     # A member's initialiser is in a line of its own.
     if any(access.line < first for access in missed):
@@ -204,7 +204,7 @@ def test_members_of_pointers_are_operands_of_their_own(
     operands: str, missed: tuple[int, ...]
 ) -> None:
     dump = DUMP.replace("OPERANDS", operands)
-    assert tuple(a.line for a in cuda_cpp.unhooked(dump, file="k.cu")) == missed
+    assert tuple(a.line for a in cuda_cpp.unhooked(dump, files=["k.cu"])) == missed
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_an_array_in_a_local_struct_needs_no_hook(statement: str, missed: tuple[
     local = "{\n  struct Values D.12;\n  struct Scratch s;\n  static struct Values tile;"
     dump = DUMP.replace("{\n  __builtin___tsan_read16 (q_2(D));", local)
     dump = dump.replace("_Z1f6Float4S_ (OPERANDS);", statement)
-    assert tuple(a.line for a in cuda_cpp.unhooked(dump, file="k.cu")) == missed
+    assert tuple(a.line for a in cuda_cpp.unhooked(dump, files=["k.cu"])) == missed
 
 
 def test_each_way_of_passing_a_struct(tmp_path: Path) -> None:
