@@ -21,6 +21,7 @@ change on rewritten lines.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -49,6 +50,8 @@ class Rewritten:
     refused: tuple[Refused, ...]
 
 
+# Each build of a grading rewrites the same files.
+@functools.lru_cache(maxsize=16)
 def rewrite(text: str, *, file: str, mark_locals: bool = False) -> Rewritten:
     """Return the C++ of a CUDA C++ file; `file` is its name in messages.
 
