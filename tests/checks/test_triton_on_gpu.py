@@ -223,6 +223,19 @@ def test_a_kernel_that_hangs_on_the_gpu_is_over_its_time(
 
 
 @pytest.mark.slow
+def test_a_tool_that_counts_the_wrong_reads_of_a_proven_fault_is_ended(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.checks.memory.launch_replay._FAULTY_S", 0.5)
+    monkeypatch.setattr("grader.checks.memory.launch_replay._REPORT_S", 0.1)
+    body = "if tool == 'initcheck': import time; time.sleep(60)"
+    verdict, message, evidence = check("memory_error/missing-mask", body)
+    assert verdict is Verdict.MEMORY_ERROR and "silu.py:15" in message
+    (problem,) = problems(evidence).values()
+    assert problem.startswith("compute-sanitizer initcheck could not run (time limit)")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", [True, False])
 def test_host_code_that_fails_without_a_gpu(
     check: Check, monkeypatch: pytest.MonkeyPatch, *, fails: bool

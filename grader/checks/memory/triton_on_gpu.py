@@ -85,10 +85,10 @@ def check_triton_gpu_memory(
                 raise NoReplayError("compute-sanitizer is not on this machine")
             records = executed.outcome.records
             replay = launch_replay.prepare(session.recording, records, target, program.result())
-            replayed = [
-                with_source_hints(result, on_cpu)
-                for result in launch_replay.replay_all(replay, on_cpu, tool, cases, advance)
-            ]
+            results = launch_replay.replay_all(
+                replay, on_cpu, tool, cases, advance, faulty=executed.proves_fault
+            )
+            replayed = [with_source_hints(result, on_cpu) for result in results]
         except NoReplayError as error:
             replayed = not_run(str(error))
     return _combined(replayed, executed, cases)
