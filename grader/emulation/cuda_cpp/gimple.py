@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 _HEADER = re.compile(r"^;; Function (.+) \((\S+), funcdef_no=\d+, ")
 _ATTRIBUTES = re.compile(r"^__attribute__\(\((.*)\)\)$")
-_PLACE = re.compile(r"\[([^\[\]\n]*):(\d+):(\d+)\] ?")
+_PLACE = re.compile(r"\[([^\[\]\n]*):(\d+):(\d+)(?: discrim \d+)?\] ?")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _DECLARED = re.compile(r"([\w.]+)(?:\[[^;]*\])*(?: \[value-expr: .*\])?;$")
 
