@@ -33,8 +33,14 @@ else:
 
 pytest_plugins = ["pytester"]
 
-PLUGIN = ("-p", "grader.pytest_plugin", "-p", "no:hypothesispytest", "-W", "error")
+PLUGIN = ("-p", "grader.pytest_plugin", "-W", "error")
 SECRET = 76543  # the size of a hidden case
+
+
+@pytest.fixture(autouse=True)
+def no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine may have any plugins, ours too, and Hypothesis's takes a second."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 @pytest.fixture
@@ -97,10 +103,8 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def run(pytester: pytest.Pytester, *words: str | Path) -> pytest.RunResult:
-    # As an object: this process has imported it already. Its entry point may be installed, too.
-    # Hypothesis would be imported by each inner session, which takes a second.
-    quiet = ("-p", "no:gpu_grade", "-p", "no:hypothesispytest", "-W", "error")
-    return pytester.runpytest_inprocess(*quiet, *words, plugins=[pytest_plugin])
+    # As an object: this process has imported it already.
+    return pytester.runpytest_inprocess("-W", "error", *words, plugins=[pytest_plugin])
 
 
 def text(done: pytest.RunResult) -> str:
@@ -316,8 +320,9 @@ def test_the_entry_point_names_the_plugin() -> None:
 
 @pytest.mark.slow
 def test_a_submission_is_graded_through_its_entry_point(
-    pytester: pytest.Pytester, hand_in: Path, tmp_path: Path
+    pytester: pytest.Pytester, hand_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     installed = tmp_path / "installed" / "gpu_grade-0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: gpu-grade\nVersion: 0\n")
@@ -337,7 +342,7 @@ def test_pytest_timeout_ends_the_grading_and_its_processes(
     endless = courses.CUDA.replace("if (i < n)", "while (shift < 1) { } if (i < n)")
     (hand_in / "v1_simple.cu").write_text(endless)
     words = ("--grade", str(hand_in), "affine", "--grade-device", "cpu", "--timeout=4")
-    done = _process(pytester.path, *words, "-p", "no:cacheprovider", "-x")
+    done = _process(pytester.path, *words, "-p", "pytest_timeout", "-x")
     assert "Timeout" in done.stdout
     assert "1 failed" in done.stdout
     left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout

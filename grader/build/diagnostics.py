@@ -177,8 +177,9 @@ _TYPE = (
 )
 _INFORMATION = re.compile(r"(?:ptxas|nvlink) info\b")  # resources, with `-Xptxas=-v`
 _TOOL = re.compile(
-    r"^(?P<file>ptxas|nvlink|collect2|(?:/\S*/)?ld(?:\.\w+)?|nvcc|cc1plus|g\+\+)(?:\s+|:\s*)"
-    r"(?P<kind>fatal|error|warning)?\s*:?\s*(?P<text>.*)$"
+    r"^(?P<file>ptxas|nvlink|collect2|(?:/\S*/)?ld(?:\.\w+)?|nvcc|cc1plus"
+    r"|(?:[\w-]*-)?[gc]\+\+(?:-\d+)?)(?:\s+|:\s*)"
+    r"(?P<kind>fatal(?: error)?|error|warning)?\s*:?\s*(?P<text>.*)$"
 )
 
 

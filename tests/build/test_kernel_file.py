@@ -482,6 +482,14 @@ def test_a_forgotten_mark_is_a_compile_error_without_nvcc(
     assert built.evidence.diagnostics[0].line == int(phrase.split(":")[1])
 
 
+@pytest.mark.parametrize("driver", ["g++", "c++", "g++-13", "x86_64-linux-gnu-g++-14"])
+def test_a_compilers_driver_is_known_by_any_of_its_names(driver: str) -> None:
+    said = f"{driver}: fatal error: Killed signal terminated program cc1plus"
+    (found,) = diagnostics.parse(said, "silu.cu")
+    assert (found.severity, found.line) == ("error", None)
+    assert found.message == "Killed signal terminated program cc1plus"
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [

@@ -191,6 +191,12 @@ void k (struct Pair * p, struct Float4 * q)
 """
 
 
+def test_a_place_may_have_a_discriminator() -> None:
+    """g++ 13 and later write one where a line has several blocks."""
+    dump = DUMP.replace("k.cu:3:5", "k.cu:3:5 discrim 1").replace("OPERANDS", "*q_2(D), p_1(D)->x")
+    assert [access.line for access in cuda_cpp.unhooked(dump, files=["k.cu"])] == [3]
+
+
 @pytest.mark.parametrize(
     ("operands", "missed"),
     [
