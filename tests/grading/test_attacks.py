@@ -7,6 +7,7 @@ import platform
 import re
 import resource
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
@@ -295,7 +296,14 @@ QUICK = (
     slow_unless(lambda one: one.path.name in QUICK, (one for one in CORPUS if not one.gpu)),
     ids=lambda one: one.path.name,
 )
-def test_an_attack(bench: Bench, scratch: Path, words: dict[str, str], attack: Attack) -> None:
+def test_an_attack(
+    bench: Bench,
+    scratch: Path,
+    words: dict[str, str],
+    attack: Attack,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # of the oracle, by the judge
     assignment = Path(words["ASSIGNMENT"])
     hidden = {file: file.read_bytes() for file in assignment.rglob("*") if file.is_file()}
     source = attack.make_submission(bench.root, words)
