@@ -37,8 +37,8 @@ from grader.system.toolchain import Tool
 _RECORDING_FD = 3  # of the program that replays
 _OUTPUTS = "outputs"
 _LEAST_S = 60.0  # to open a GPU that fifty such programs use takes most of a minute
-# Where the executor has found a fault. A tool adds block and thread in seconds; it takes a
-# millisecond for each wrong read, also for those that it no longer prints.
+# Where the executor has found a fault. A tool adds block and thread in seconds, but initcheck goes
+# on with wrong reads that it no longer prints, for minutes.
 _FAULTY_S = 15.0
 _REPORT_S = 10.0  # for a tool's report after a time limit
 _SAVES = "memcheck"
@@ -102,10 +102,8 @@ def replay_all(
     A `faulty` submission has a fault that is proven: a tool that takes long is ended, and reports
     what it has seen.
     """
-    call_s = sanitizer_prestart.limits_under_tool(setup.assignment.limits).call_s
-    wall_s = _FAULTY_S if faulty else max(_LEAST_S, call_s * len(cases))
     return run_tools(
-        lambda name: _replay(replay, setup, tool, name, cases, wall_s, faulty=faulty),
+        lambda name: _replay(replay, setup, tool, name, cases, faulty=faulty),
         advance,
         setup.budget,
     )
@@ -117,11 +115,12 @@ def _replay(
     tool: Tool,
     name: str,
     cases: Sequence[Prepared],
-    wall_s: float,
     *,
     faulty: bool,
 ) -> ToolResult:
     started_s = time.monotonic()
+    call_s = sanitizer_prestart.limits_under_tool(setup.assignment.limits).call_s
+    wall_s = _FAULTY_S if faulty else max(_LEAST_S, call_s * len(cases))
     outcome = ToolOutcome()
     with scratch_folder("grade-replay-") as folder:
         ended = _run(replay, tool, name, folder, wall_s)
