@@ -139,13 +139,12 @@ def _wrong_calls(built: Built, text: str) -> Rejected | None:
     texts = {Path(built.file).name: text, **built.headers}
     found = tuple(
         Diagnostic(
-            file=built.own_file(name) or name,
+            file=built.own_file(call.file) or call.file,
             line=call.line,
             severity="error",
             message=call.message,
         )
-        for name, content in texts.items()
-        for call in cuda_cpp.wrong_calls(_dump(built), file=name, text=content)
+        for call in cuda_cpp.wrong_calls(_dump(built), texts=texts)
     )
     if not found:
         return None

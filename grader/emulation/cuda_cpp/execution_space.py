@@ -24,6 +24,7 @@ from grader.emulation.cuda_cpp.gimple import Function, Statement, functions, spe
 class WrongCall:
     """A call that nvcc refuses, and nvcc's message."""
 
+    file: str
     line: int
     message: str
 
@@ -62,13 +63,19 @@ _DEVICE_NAMES = re.compile(r"std::(?:move|forward|initializer_list|isnan|isinf|i
 _DEVICE_HEADERS = ("cmath", "math.h", "std_abs.h", "cstdlib", "stdlib.h", "new")
 
 
-def wrong_calls(dump: str, *, file: str, text: str) -> tuple[WrongCall, ...]:
-    """Return the wrong calls in `file`, by line; `text` is what was compiled as that file.
+def wrong_calls(dump: str, *, texts: Mapping[str, str]) -> tuple[WrongCall, ...]:
+    """Return the wrong calls, by file and line; `texts` are what was compiled, by file.
 
     `dump` is `DUMP` of the fast build.
     """
-    found = _Program(tuple(functions(dump)), file, text).found()
-    return tuple(sorted(found, key=lambda call: (call.line, call.message)))
+    found = tuple(functions(dump))
+    return tuple(
+        call
+        for file, text in texts.items()
+        for call in sorted(
+            _Program(found, file, text).found(), key=lambda call: (call.line, call.message)
+        )
+    )
 
 
 class _Program:
@@ -133,14 +140,14 @@ class _Program:
                     message = _not_allowed("__host__", used.name, by, caller.name)
                 else:
                     message = f'identifier "{_short(used.name)}" is undefined in device code'
-                yield WrongCall(line=line, message=message)
+                yield WrongCall(file=self.file, line=line, message=message)
             if "grader_named" in statement.text:
-                yield WrongCall(line=line, message=_FROM_A_KERNEL)
+                yield WrongCall(file=self.file, line=line, message=_FROM_A_KERNEL)
             name = called[1] if called else ""
             elsewhere = name not in self.named and name not in caller.own_names
             if elsewhere and _HOST_LIBRARY.fullmatch(name):
                 message = _not_allowed("__host__", name, by, caller.name)
-                yield WrongCall(line=line, message=message)
+                yield WrongCall(file=self.file, line=line, message=message)
 
     def _called_by_host(self, caller: Function) -> Iterator[WrongCall]:
         space = self.spaces[caller.symbol]
@@ -151,18 +158,26 @@ class _Program:
             used = self.named.get(called[1]) if called else None
             line = self._line(statement)
             if called and line and space is _Space.LAUNCH and self._takes_lambda(called[1]):
-                yield WrongCall(line=line, message=_LAMBDA)
+                yield WrongCall(file=self.file, line=line, message=_LAMBDA)
             if used is None or line is None or used not in self._used(caller, statement):
                 continue
             callee = self.spaces[used.symbol]
             if space is _Space.LAUNCH:
                 if callee in (_Space.HOST, _Space.DEVICE, _Space.BOTH):
-                    yield WrongCall(line=line, message="a host function call cannot be configured")
+                    yield WrongCall(
+                        file=self.file,
+                        line=line,
+                        message="a host function call cannot be configured",
+                    )
             elif callee is _Space.DEVICE:
                 message = _not_allowed("__device__", used.name, "__host__", caller.name)
-                yield WrongCall(line=line, message=message)
+                yield WrongCall(file=self.file, line=line, message=message)
             elif callee is _Space.GLOBAL:
-                yield WrongCall(line=line, message="a __global__ function call must be configured")
+                yield WrongCall(
+                    file=self.file,
+                    line=line,
+                    message="a __global__ function call must be configured",
+                )
 
     def _takes_lambda(self, kernel: str) -> bool:
         """True for a kernel with a lambda as a template argument; the dump has its plain name."""

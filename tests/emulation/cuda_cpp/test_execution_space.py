@@ -32,7 +32,7 @@ def found(source: Path, folder: Path) -> dict[int, list[str]]:
     )
     subprocess.run(command, cwd=folder, check=True)
     dump = (folder / cuda_cpp.DUMP).read_text()
-    calls = cuda_cpp.wrong_calls(dump, file=source.name, text=text)
+    calls = cuda_cpp.wrong_calls(dump, texts={source.name: text})
     by_line: dict[int, list[str]] = {}
     for call in calls:
         by_line.setdefault(call.line, []).append(call.message)
