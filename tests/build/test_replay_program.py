@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,12 @@ def test_a_launch_gets_storages_of_their_size_and_numbers(tmp_path: Path) -> Non
     # Nothing has written the bytes `ee`. After the arguments: two scratch pointers of Triton's.
     assert log == ["k 2 3 4 128 64 6:ee010203ee 3f000000 16:eeeeeeeeeeeeeeee 0 0"]
     assert (tmp_path / "outputs").read_bytes() == b"\xee\xee\1\2\3\xee"
+
+
+def test_a_kernel_that_goes_on_is_ended(tmp_path: Path) -> None:
+    launch = record(LAUNCH, 0, 1, 1, 1, 1, POINTER, 1, 0)
+    code, message, _ = replay(tmp_path, START + launch, KERNEL, hangs=True)
+    assert (code, message) == (-signal.SIGALRM, "")
 
 
 def test_memory_of_an_earlier_call_is_gone(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 //
 // A line has the kernel's name, the grid, threads and bytes of shared memory, then each parameter as
 // "bytes:hexadecimal content" of the allocation that it points to, from there on, or as its number.
-// Memory is filled with 0xEE, so that what nothing has written is visible.
+// Memory is filled with 0xEE, so that what nothing has written is visible. With $FAKE_HANGS kernels
+// never end.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+
+#include <unistd.h>
 
 static std::map<unsigned long long, std::size_t> sizes;
 static const int parameters = std::atoi(std::getenv("FAKE_PARAMETERS"));
@@ -19,7 +22,7 @@ int cuInit(unsigned) { return 0; }
 int cuDeviceGet(int* device, int) { return *device = 0; }
 int cuDevicePrimaryCtxRetain(void**, int) { return 0; }
 int cuCtxSetCurrent(void*) { return 0; }
-int cuCtxSynchronize() { return 0; }
+int cuCtxSynchronize() { return std::getenv("FAKE_HANGS") ? pause() : 0; }
 int cuGetErrorString(int, const char** text) { return *text = "a fake error", 0; }
 int cuModuleLoadData(void**, const void*) { return 0; }
 int cuFuncSetAttribute(void*, int, int) { return 0; }

@@ -81,22 +81,26 @@ def fake_driver() -> Path:
 
 
 def replay(
-    folder: Path, data: bytes, kernels: str, *, parameters: int = 0
+    folder: Path, data: bytes, kernels: str, *, parameters: int = 0, hangs: bool = False
 ) -> tuple[int, str, list[str]]:
-    """Replay a recording in a folder; return the exit code, the message and the log's lines."""
+    """Replay a recording in a folder; return the exit code, the message and the log's lines.
+
+    Kernels of which each `hangs` get a second.
+    """
     (folder / "kernels.txt").write_text(kernels)
     (folder / "0.cubin").write_text("a cubin")
     (folder / "recording").write_bytes(data)
     log = folder / "log"
     log.write_text("")
     ended = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$0" outputs 3< recording', program()],
+        ["/bin/sh", "-c", 'exec "$0" "$1" outputs 3< recording', program(), str(int(hangs))],
         cwd=folder,
         env={
             **os.environ,
             "LD_LIBRARY_PATH": str(fake_driver()),
             "FAKE_LOG": str(log),
             "FAKE_PARAMETERS": str(parameters),
+            **({"FAKE_HANGS": "1"} if hangs else {}),
         },
         capture_output=True,
         text=True,

@@ -1,6 +1,8 @@
 // Replay the launches of Triton kernels on a GPU: no Python, no torch, no code of a submission.
 //
-//     replay [SAVED] 3< recording      kernels.txt and N.cubin are in the current folder
+//     replay SECONDS [SAVED] 3< recording      kernels.txt and N.cubin are in the current folder
+//
+// SIGALRM ends the program SECONDS after it has opened the GPU; 0 is no limit.
 //
 // compute-sanitizer runs this program, so every storage is an allocation of its own, of exactly its
 // size, and only what host code has written is initialised. With SAVED, the contents of the storages
@@ -18,6 +20,7 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -188,7 +191,7 @@ struct Storage {
 
 class Replay {
 public:
-    Replay(Reader& in, const char* saved) : in_(in)
+    Replay(Reader& in, unsigned seconds, const char* saved) : in_(in)
     {
         if (saved) out_.open(saved, std::ios::binary);
         int device = 0;
@@ -197,6 +200,7 @@ public:
         driver_.call("cuDeviceGet", &device, 0);
         driver_.call("cuDevicePrimaryCtxRetain", &context, device);
         driver_.call("cuCtxSetCurrent", context);
+        alarm(seconds);
     }
 
     void run()
@@ -466,7 +470,8 @@ private:
 
 int main(int count, char** words)
 {
+    require(count > 1, "no SECONDS");
     Reader in(kRecording);
-    Replay(in, count > 1 ? words[1] : nullptr).run();
+    Replay(in, static_cast<unsigned>(std::atoi(words[1])), count > 2 ? words[2] : nullptr).run();
     return 0;
 }

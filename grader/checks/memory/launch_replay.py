@@ -37,9 +37,9 @@ from grader.system.toolchain import Tool
 _RECORDING_FD = 3  # of the program that replays
 _OUTPUTS = "outputs"
 _LEAST_S = 60.0  # to open a GPU that fifty such programs use takes most of a minute
-# Where the executor has found a fault. A tool adds block and thread in seconds, but initcheck goes
-# on with wrong reads that it no longer prints, for minutes.
-_FAULTY_S = 15.0
+# Once the GPU is open, where the executor has found a fault. A tool adds block and thread in
+# seconds, but initcheck goes on with wrong reads that it no longer prints, for minutes.
+_FAULTY_S = 15
 _REPORT_S = 10.0  # for a tool's report after a time limit
 _SAVES = "memcheck"
 
@@ -120,11 +120,11 @@ def _replay(
 ) -> ToolResult:
     started_s = time.monotonic()
     call_s = sanitizer_prestart.limits_under_tool(setup.assignment.limits).call_s
-    wall_s = _FAULTY_S if faulty else max(_LEAST_S, call_s * len(cases))
+    wall_s = max(_LEAST_S, call_s * len(cases))
     outcome = ToolOutcome()
     with scratch_folder("grade-replay-") as folder:
-        ended = _run(replay, tool, name, folder, wall_s)
-        if ended.end is spawn.End.TIME_LIMIT and not faulty:
+        ended = _run(replay, tool, name, folder, wall_s, _FAULTY_S if faulty else 0)
+        if ended.end is spawn.End.TIME_LIMIT:
             message = f"the launches of {setup.built.entry} did not end within {wall_s:g} s"
             failure = Diagnosis(Verdict.TIME_LIMIT, f"{message} under compute-sanitizer {name}")
             outcome = ToolOutcome(failure=failure)
@@ -147,11 +147,13 @@ def _replay(
     return result
 
 
-def _run(replay: Replay, tool: Tool, name: str, folder: Path, wall_s: float) -> spawn.Ended:
+def _run(
+    replay: Replay, tool: Tool, name: str, folder: Path, wall_s: float, open_s: int
+) -> spawn.Ended:
     for file in (replay.program, *replay.kernels.iterdir()):
         shutil.copy(file, folder / file.name)
     command = sanitizer.tool_command(tool, name, leaks=False)
-    words = [f"./{replay.program.name}", *([_OUTPUTS] if name == _SAVES else [])]
+    words = [f"./{replay.program.name}", str(open_s), *([_OUTPUTS] if name == _SAVES else [])]
     recording = os.open(replay.recording, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return spawn.run(
