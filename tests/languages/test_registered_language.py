@@ -178,7 +178,7 @@ def test_a_wrong_file_loses_its_points(
         ("x / (1 + exp(-x))", Verdict.ACCEPTED, 60.0, 40.0, "3 of 3"),
         ("x", Verdict.WRONG_ANSWER, 0.0, 0.0, "`input`"),
         ("x / 0", Verdict.RUNTIME_ERROR, 0.0, 0.0, "ZeroDivisionError: "),
-        ("[0] * 10 ** 12", Verdict.RUNTIME_ERROR, 0.0, 0.0, "MemoryError"),
+        ("[0] * 2**60", Verdict.RUNTIME_ERROR, 0.0, 0.0, "MemoryError"),
     ],
 )
 @pytest.mark.usefixtures("own_worker")

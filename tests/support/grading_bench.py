@@ -155,9 +155,10 @@ def nothing_left(scratch: Path) -> Iterator[None]:
     before = Traces.now()
     yield
     after = Traces.now()
-    assert not Counter(after.children) - Counter(before.children)
-    assert not Counter(after.descriptors) - Counter(before.descriptors)
-    assert list(scratch.iterdir()) == []
+    children = Counter(after.children) - Counter(before.children)
+    descriptors = Counter(after.descriptors) - Counter(before.descriptors)
+    files = list(scratch.iterdir())
+    assert not (children or descriptors or files), (children, descriptors, files)
 
 
 @contextmanager
