@@ -87,7 +87,8 @@ def build_on_gpu(
     """Build with nvcc; `compiler` configures it."""
     nvcc = toolchain.find_nvcc()
     if nvcc is None:
-        return missing_tool("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
+        cost = "CUDA C++ cannot be compiled for this machine's GPU"
+        return missing_tool("nvcc", cost, "; `grade local --device cpu` does without")
     return compile_with(compiler(nvcc), source.text)
 
 
@@ -295,12 +296,12 @@ def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rej
     )
 
 
-def missing_tool(tool: str, cost: str) -> Rejected:
+def missing_tool(tool: str, cost: str, instead: str = "") -> Rejected:
     """Return the rejection because this machine lacks a tool; `cost` says what it cannot do."""
     return Rejected(
         verdict=Verdict.NOT_MEASURED,
         message=f"{tool} is not on this machine: {cost}",
-        hint="`grade doctor` says how to get it",
+        hint=f"`grade doctor` says how to get it{instead}",
         evidence=BuildEvidence(tool=tool, cached=False),
     )
 

@@ -26,6 +26,7 @@ from paths import REPOSITORY
 
 from grader.commands import local
 from grader.commands.local import Request, grade_local
+from grader.gpu.nvml import gpus
 from grader.grading import context
 from grader.judge import session
 from grader.judge.python_server import PythonServer
@@ -151,7 +152,8 @@ class Traces:
 @contextmanager
 def nothing_left(scratch: Path) -> Iterator[None]:
     """Assert that the block leaves no process, no descriptor and no temporary file."""
-    fork_server.ready()  # it stays
+    fork_server.ready()  # it stays, as does what the GPU's library opens
+    gpus()
     before = Traces.now()
     yield
     after = Traces.now()
