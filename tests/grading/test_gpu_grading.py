@@ -150,6 +150,18 @@ def test_a_bad_launch_is_reported(first_gpu: Gpu, silu: Assignment, tmp_path: Pa
     assert "1024 threads" in check.hint
 
 
+def test_a_failed_assertion_is_named(first_gpu: Gpu, silu: Assignment, tmp_path: Path) -> None:
+    folder = hand_in(
+        tmp_path,
+        "#include <cassert>\n"
+        "template <class T> __global__ void silu_kernel(const T* in, T* out, int n) {"
+        " assert(threadIdx.x != 5 && in); }",
+    )
+    check = visible_check(grade_on(first_gpu, silu, folder, language=Language.CUDA))
+    assert check.verdict is Verdict.RUNTIME_ERROR
+    assert "the assertion `threadIdx.x != 5 && in` failed (silu.cu:2)" in check.message
+
+
 def test_work_on_an_unwaited_stream_is_waited_for_by_us(
     first_gpu: Gpu, silu: Assignment, tmp_path: Path
 ) -> None:

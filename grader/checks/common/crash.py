@@ -31,6 +31,12 @@ _PYTHON_FRAME = re.compile(
 _ASSERTION = re.compile(
     r"^(?:\S+: )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+): .*Assertion [`'](?P<what>.*)' failed", re.M
 )
+# Printed by the driver for each thread: `silu.cu:7: void k(int): block: […], thread: […] Assertion …`
+_ASSERTION_ON_A_GPU = re.compile(
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): .*: block: \[[\d,]+\], thread: \[[\d,]+\] "
+    r"Assertion `(?P<what>.*)` failed",
+    re.M,
+)
 _EXCEPTION = re.compile(
     r"^terminate called after throwing an instance of '(?P<type>[^'\n]+)'"
     r"(?:\n\s+what\(\):\s*(?P<what>.*))?",
@@ -151,6 +157,23 @@ def _from_output(output: str, built: Built) -> Crash | None:
             hint="catch it inside the function, or do not throw",
         )
     return None
+
+
+def failed_assertion(outcome: Outcome, built: Built) -> str:
+    """Return a kernel's assertion and its place: "`i < n` failed in the kernel k (silu.cu:7)".
+
+    The emulation records it, a GPU's driver prints it without the kernel. "" if nothing is known.
+    """
+    if record := last_record(outcome, "assertion"):
+        kernel = text_of(record, "kernel")
+        where = f" in the kernel {kernel}" if kernel else ""
+        place = source_place(record, built) or built.file
+        return f"`{text_of(record, 'expression')}` failed{where} ({place})"
+    printed = _ASSERTION_ON_A_GPU.search(outcome.ended.output if outcome.ended else "")
+    if printed is None:
+        return ""
+    file = built.own_file(printed["file"])
+    return f"`{_clip(printed['what'])}` failed" + (f" ({file}:{printed['line']})" if file else "")
 
 
 def sampled_place(outcome: Outcome, built: Built) -> str:

@@ -17,6 +17,7 @@ from grader.build.python_source import KERNEL_MARKS
 from grader.checks.common.crash import (
     Crash,
     explain_crash,
+    failed_assertion,
     last_record,
     record_line,
     sampled_place,
@@ -160,14 +161,8 @@ def exceeded_limit(
 
 def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
     code = outcome.code
-    if code == _ASSERTION:
-        record = last_record(outcome, "assertion")
-        if record is not None:
-            return Diagnosis(
-                Verdict.RUNTIME_ERROR,
-                f"{subject}: the assertion `{text_of(record, 'expression')}` failed"
-                f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
-            )
+    if code == _ASSERTION and (failed := failed_assertion(outcome, built)):
+        return Diagnosis(Verdict.RUNTIME_ERROR, f"{subject}: the assertion {failed}")
     meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
     trap = last_record(outcome, "trap")
     if trap is not None:

@@ -123,7 +123,10 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         f.message = narrow ? "different blocks update one location with atomics of block scope"
                            : "different blocks access one location, and nothing orders blocks";
     }
-    f.warning = space == Space::global && (access.strong || other_strong) && !narrow;
+    // A volatile flag may be set from another stream. Atomics order nothing that is not atomic.
+    const bool streams = f.message == stream_races::kMessage;
+    const bool excused = (access.strong && !(streams && access.atomic)) || (other_strong && !(streams && other_atomic));
+    f.warning = space == Space::global && excused && !narrow;
     if (order == ordering::Order::unfenced) {
         f.message = "an atomic orders these accesses, but no __threadfence() follows it";
         f.warning = true;

@@ -1,0 +1,42 @@
+"""What a GPU's driver prints about a failed assertion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.build.artifact import Built
+from grader.checks.common.crash import failed_assertion
+from grader.judge.outcome import Outcome, Status
+from grader.report.evidence import BuildEvidence
+from grader.sandbox import spawn
+from grader.vocabulary import Device, Language
+
+BUILT = Built(
+    language=Language.CUDA,
+    device=Device.CUDA,
+    path=Path("silu.so"),
+    file="silu.cu",
+    entry="silu",
+    evidence=BuildEvidence(tool="nvcc", cached=False),
+)
+THREAD = "block: [0,0,0], thread: [31,0,0] Assertion"
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (f"silu.cu:7: void k(int): {THREAD} `i < n` failed.", "`i < n` failed (silu.cu:7)"),
+        (f"x\n/box/silu.cu:7: void k(int): {THREAD} `a` failed.\n", "`a` failed (silu.cu:7)"),
+        (f"/usr/cub.cuh:7: void k(T) [with T = int]: {THREAD} `a` failed.", "`a` failed"),
+        ("silu.cu:7: void k(int): Assertion `host` failed.", ""),
+        ("", ""),
+    ],
+)
+def test_an_assertion_on_a_gpu(printed: str, said: str) -> None:
+    ended = spawn.Ended(
+        end=spawn.End.EXITED, exit_code=0, signal=None, output=printed, wall_s=0.0, limit_s=1.0
+    )
+    outcome = Outcome(status=Status.CUDA_ERROR, code=710, ended=ended)
+    assert failed_assertion(outcome, BUILT) == said
