@@ -56,6 +56,15 @@ def test_a_property_separates_all_cases(right: Callable[[int, int], bool], sente
     assert said(right) == ("" if sentence == "right" else sentence)
 
 
+def test_a_case_that_nothing_measured_is_not_wrong() -> None:
+    unmeasured = [
+        dataclasses.replace(case({"n": n}, right=False), verdict=Verdict.NOT_MEASURED)
+        for n in (4096, 4099)
+    ]
+    right = [case({"n": n}, right=True) for n in (1, 31, 1000)]
+    assert separating_property([*right, *unmeasured]) == ""
+
+
 def test_one_right_case_has_any_property() -> None:
     assert said(lambda rows, cols: rows == 1) == ""
 

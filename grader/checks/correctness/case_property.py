@@ -33,7 +33,8 @@ class _Property:
 
 def separating_property(cases: Sequence[CaseResult]) -> str:
     """Return the property that all right cases have and no wrong one, "" if there is none."""
-    judged = [case for case in cases if case.verdict is not Verdict.SKIPPED]
+    unjudged = (Verdict.SKIPPED, Verdict.NOT_MEASURED)
+    judged = [case for case in cases if case.verdict not in unjudged]
     right = tuple(case.verdict.earns_points for case in judged)
     if not right or not any(right):
         return ""
