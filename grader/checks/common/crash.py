@@ -29,12 +29,14 @@ _PYTHON_FRAME = re.compile(
     r'^  File "(?P<file>[^"\n]+)", line (?P<line>\d+) in (?P<name>\S+)$', re.M
 )
 _ASSERTION = re.compile(
-    r"^(?:\S+: )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+): .*Assertion [`'](?P<what>.*)' failed", re.M
+    r"^(?:\S+: )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+): .{0,4000}"
+    r"Assertion [`'](?P<what>.{0,4000})' failed",
+    re.M,
 )
-# Printed by the driver for each thread: `silu.cu:7: void k(int): block: […], thread: […] Assertion …`
+# By the driver, for each thread: `silu.cu:7: void k(int): block: […], thread: […] Assertion …`
 _ASSERTION_ON_A_GPU = re.compile(
-    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): .*: block: \[[\d,]+\], thread: \[[\d,]+\] "
-    r"Assertion `(?P<what>.*)` failed",
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+): .{0,4000}: block: \[[\d,]+\], "
+    r"thread: \[[\d,]+\] Assertion `(?P<what>.{0,4000})` failed",
     re.M,
 )
 _EXCEPTION = re.compile(
