@@ -130,8 +130,8 @@ __device__ void soften(float (&scores)[TILES][BN / MMA_N][4], float (&largest)[T
     if (__any_sync(0xffffffff, grown))
         for (int t = 0; t < TILES; ++t)
             for (int half = 0; half < 2; ++half) {
-                float most = fmaxf(above[t][half], largest[t][half]);
-                // The four lanes of a row together.
+                float most = fmaxf(above[t][half], largest[t][half]);  // then of the row's lanes
+
                 most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 1));
                 most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, 2));
                 const float correction = power_of_two(factor * (largest[t][half] - most));

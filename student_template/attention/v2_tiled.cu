@@ -73,7 +73,6 @@ __device__ void soften(float (&scores)[TILES][BN / MMA_N][4], float (&largest)[T
                        float factor)
 {
     // TODO(student): about 32 lines
-                // The four lanes of a row together.
     // end
 }
 
