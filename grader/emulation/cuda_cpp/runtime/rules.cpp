@@ -97,10 +97,13 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         if (space == Space::global && ordering::any_fence()) return;
     }
     Finding f = about(access, Kind::race, "");
+    bool excused = access.strong || other_strong;
     ordering::Order order = ordering::Order::none;
     if (stamp::epoch(other) < state.launch_first) {
         if (!stream_races::unordered(stamp::epoch(other))) return;
         f.message = stream_races::kMessage;
+        // A volatile flag may be set from another stream. Atomics order nothing that is not atomic.
+        excused = (access.strong && !access.atomic) || (other_strong && !other_atomic);
     } else if (same_block) {
         unsigned mine = stamp::thread(state.me), theirs = stamp::thread(other);
         if (mine / kWarpSize == theirs / kWarpSize) {
@@ -123,9 +126,6 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         f.message = narrow ? "different blocks update one location with atomics of block scope"
                            : "different blocks access one location, and nothing orders blocks";
     }
-    // A volatile flag may be set from another stream. Atomics order nothing that is not atomic.
-    const bool streams = f.message == stream_races::kMessage;
-    const bool excused = (access.strong && !(streams && access.atomic)) || (other_strong && !(streams && other_atomic));
     f.warning = space == Space::global && excused && !narrow;
     if (order == ordering::Order::unfenced) {
         f.message = "an atomic orders these accesses, but no __threadfence() follows it";
