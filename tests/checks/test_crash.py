@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from builds import silu_build
 
-from grader.build.artifact import Built
-from grader.checks.common.crash import failed_assertion
+from grader.assignment.model import Limits
+from grader.checks.common.diagnosis import Phase, explain
 from grader.judge.outcome import Outcome, Status
-from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device
 
-BUILT = Built(
-    language=Language.CUDA,
-    device=Device.CUDA,
-    path=Path("silu.so"),
-    file="silu.cu",
-    entry="silu",
-    evidence=BuildEvidence(tool="nvcc", cached=False),
-)
 THREAD = "block: [0,0,0], thread: [31,0,0] Assertion"
 
 
@@ -39,4 +30,8 @@ def test_an_assertion_on_a_gpu(printed: str, said: str) -> None:
         end=spawn.End.EXITED, exit_code=0, signal=None, output=printed, wall_s=0.0, limit_s=1.0
     )
     outcome = Outcome(status=Status.CUDA_ERROR, code=710, ended=ended)
-    assert failed_assertion(outcome, BUILT) == said
+    told = explain(outcome, silu_build(device=Device.CUDA), Limits(), Phase.CALLING)
+    named = (
+        f": the assertion {said}" if said else " gave CUDA error 710: device-side assert triggered"
+    )
+    assert (told.verdict, told.message) == (Verdict.RUNTIME_ERROR, f"calling silu{named}")

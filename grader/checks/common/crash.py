@@ -144,12 +144,7 @@ def _from_output(output: str, built: Built) -> Crash | None:
     """Read what the C++ library printed before it aborted."""
     asserted = list(_ASSERTION.finditer(output))
     if asserted:
-        match = asserted[-1]
-        asserted_in = built.own_file(match["file"])
-        return Crash(
-            what=f"the assertion `{_clip(match['what'])}` failed",
-            place=f"{asserted_in}:{match['line']}" if asserted_in else "",
-        )
+        return _asserted(asserted[-1], built)
     thrown = list(_EXCEPTION.finditer(output))
     if thrown:
         match = thrown[-1]
@@ -161,21 +156,25 @@ def _from_output(output: str, built: Built) -> Crash | None:
     return None
 
 
-def failed_assertion(outcome: Outcome, built: Built) -> str:
-    """Return a kernel's assertion and its place: "`i < n` failed in the kernel k (silu.cu:7)".
+def _asserted(printed: re.Match[str], built: Built) -> Crash:
+    file = built.own_file(printed["file"])
+    what = f"the assertion `{_clip(printed['what'])}` failed"
+    return Crash(what=what, place=f"{file}:{printed['line']}" if file else "")
 
-    The emulation records it, a GPU's driver prints it without the kernel. "" if nothing is known.
+
+def kernel_assertion(outcome: Outcome, built: Built) -> Crash | None:
+    """Return the assertion that failed in a kernel, None if it is not known.
+
+    The emulation records it; a GPU's driver prints it, without the kernel.
     """
     if record := last_record(outcome, "assertion"):
-        kernel = text_of(record, "kernel")
-        where = f" in the kernel {kernel}" if kernel else ""
-        place = source_place(record, built) or built.file
-        return f"`{text_of(record, 'expression')}` failed{where} ({place})"
+        return Crash(
+            what=f"the assertion `{text_of(record, 'expression')}` failed",
+            kernel=text_of(record, "kernel"),
+            place=source_place(record, built) or built.file,
+        )
     printed = _ASSERTION_ON_A_GPU.search(outcome.ended.output if outcome.ended else "")
-    if printed is None:
-        return ""
-    file = built.own_file(printed["file"])
-    return f"`{_clip(printed['what'])}` failed" + (f" ({file}:{printed['line']})" if file else "")
+    return _asserted(printed, built) if printed else None
 
 
 def sampled_place(outcome: Outcome, built: Built) -> str:

@@ -17,7 +17,7 @@ from grader.build.python_source import KERNEL_MARKS
 from grader.checks.common.crash import (
     Crash,
     explain_crash,
-    failed_assertion,
+    kernel_assertion,
     last_record,
     record_line,
     sampled_place,
@@ -161,8 +161,9 @@ def exceeded_limit(
 
 def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
     code = outcome.code
-    if code == _ASSERTION and (failed := failed_assertion(outcome, built)):
-        return Diagnosis(Verdict.RUNTIME_ERROR, f"{subject}: the assertion {failed}")
+    if code == _ASSERTION and (failed := kernel_assertion(outcome, built)):
+        where = f"{_in_kernel(failed.kernel)}{_at(failed.place)}"
+        return Diagnosis(Verdict.RUNTIME_ERROR, f"{subject}: {failed.what}{where}")
     meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
     trap = last_record(outcome, "trap")
     if trap is not None:
