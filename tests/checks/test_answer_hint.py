@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
+from builds import silu_build
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
@@ -13,9 +13,9 @@ from grader.build.artifact import Built
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.source_evidence import with_source
 from grader.checks.correctness.answer_hint import Seen, answer_hint, failure_hint, kept_hint
-from grader.report.evidence import BuildEvidence, Finding
+from grader.report.evidence import Finding
 from grader.report.verdict import Verdict
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Language
 
 SILU = read_assignment(REPOSITORY / "assignments" / "silu").signature
 TEXT = """\
@@ -33,15 +33,7 @@ void silu(const float* input, float* output, int n)
 
 
 def built(text: str, language: Language = Language.CUDA) -> Built:
-    return Built(
-        language=language,
-        device=Device.CPU,
-        path=Path("silu.so"),
-        file="silu.cu",
-        entry="silu",
-        evidence=BuildEvidence(tool="g++", cached=False),
-        text=text,
-    )
+    return silu_build(language=language, text=text)
 
 
 def seen(pattern: str, *, returned: bool = False) -> Seen:

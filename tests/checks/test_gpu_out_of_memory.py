@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from builds import silu_build
 from grading_bench import Bench, small_silu
 from paths import HAND_INS
 from timed_bursts import FakeSession, right, silu_buffer_pool
@@ -210,14 +211,7 @@ def test_memory_is_missing_while_a_submission_is_timed(
     held: bool,
 ) -> None:
     monkeypatch.setattr(case_run, "_FREED_S", 0.2)
-    built = Built(
-        language=Language.CUDA,
-        device=Device.CPU,
-        path=Path("silu.so"),
-        file="silu.cu",
-        entry="silu",
-        evidence=BuildEvidence(tool="none", cached=False),
-    )
+    built = silu_build()
     full_gpu = False
     refresh = BufferPool.refresh
 

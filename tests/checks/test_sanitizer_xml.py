@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from builds import silu_build
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.build.artifact import Built
 from grader.checks.common.findings import merged_findings
 from grader.checks.common.source_evidence import with_source
 from grader.checks.memory.sanitizer import TOOLS, last_log_line, read_report, tool_command
 from grader.checks.memory.sanitizer_xml import ReportError, ToolReport, parse
 from grader.emulation.cuda_cpp.symbols import Place
-from grader.report.evidence import BuildEvidence, Finding
+from grader.report.evidence import Finding
 from grader.system.toolchain import Tool
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Device
 
 # Records that repeat a fault are cut; `cut` in capture_sanitizer.py lists the files.
 XML = Path(__file__).parent / "sanitizer_xml"
@@ -200,15 +200,7 @@ extern "C" void silu(const float* input, float* output, int n)
 )
 def test_what_the_source_shows_is_the_hint(name: str, line: str, launch: str, said: str) -> None:
     text = GUARD_FORGOTTEN.replace("LAUNCH", f"silu_kernel<<<dim3(n, n), dim3(16, 16)>>>{launch}")
-    built = Built(
-        language=Language.CUDA,
-        device=Device.CUDA,
-        path=Path("silu.so"),
-        file="silu.cu",
-        entry="silu",
-        evidence=BuildEvidence(tool="nvcc", cached=False),
-        text=text.replace("LINE", line),
-    )
+    built = silu_build(device=Device.CUDA, text=text.replace("LINE", line))
     signature = read_assignment(REPOSITORY / "assignments" / "silu").signature
     (found,) = read(name)
     assert said in with_source(found, built, signature).hint

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 import sample_reports
+from builds import silu_build
 from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.assignment.model import Assignment, Kernel
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
-from grader.build.artifact import Built, Rejected
+from grader.build.artifact import Rejected
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.check import CorrectnessCheck, by_visibility, hidden_elsewhere
@@ -32,7 +33,7 @@ from grader.report.evidence import (
 )
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName, Device, Language, Visibility
+from grader.vocabulary import CheckName, Language, Visibility
 
 KERNEL = Kernel(
     name="silu",
@@ -50,14 +51,7 @@ ASSIGNMENT = Assignment(
     cases=(),
 )
 COMPILED = BuildEvidence(tool="g++ 12.2.0", cached=False)
-BUILT = Built(
-    language=Language.CUDA,
-    device=Device.CPU,
-    path=Path("silu.so"),
-    file="silu.cu",
-    entry="silu",
-    evidence=COMPILED,
-)
+BUILT = silu_build(evidence=COMPILED)
 EARNING = [verdict for verdict in Verdict if verdict.earns_points]
 LOSING = [v for v in Verdict if v.judged and not v.earns_points]
 

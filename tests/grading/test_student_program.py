@@ -16,6 +16,7 @@ from typing import Any
 import own_programs
 import pytest
 import weak_programs
+from builds import silu_build
 from paths import REPOSITORY
 from silu_points import KERNEL as RIGHT_KERNEL
 from slow import slow_unless
@@ -36,7 +37,7 @@ from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.judge.time_budget import TimeBudget
-from grader.report.evidence import BuildEvidence, ProgramEvidence, RulesEvidence
+from grader.report.evidence import ProgramEvidence, RulesEvidence
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile, read_submission
@@ -223,14 +224,7 @@ static void forge()
 def test_a_program_that_cannot_start_is_our_fault(silu: Assignment, tmp_path: Path) -> None:
     (tmp_path / "program").write_text("no program")
     (tmp_path / "program").chmod(0o755)
-    built = Built(
-        language=Language.CUDA,
-        device=Device.CPU,
-        path=tmp_path / "program",
-        file="main.cu",
-        entry="silu",
-        evidence=BuildEvidence(tool="none", cached=False),
-    )
+    built = silu_build(path=tmp_path / "program", file="main.cu")
     with pytest.raises(ToolError, match=r"main.cu could not be started: cannot run .*Exec format"):
         run(silu, built)
 

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from builds import silu_build
 from paths import REPOSITORY
 
 from grader.assignment.cases import Case
 from grader.assignment.reader import read_assignment
-from grader.build.artifact import Built
 from grader.checks.common.case_run import RunSetup
 from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
 from grader.judge.oracle import Oracle
 from grader.judge.outcome import Outcome, Status
 from grader.protocol import wire
-from grader.report.evidence import BuildEvidence
-from grader.vocabulary import Device, Language, Visibility
+from grader.vocabulary import Visibility
 
 ASSIGNMENT = read_assignment(REPOSITORY / "assignments" / "silu")
 N = 1001  # not a multiple of eight bytes
@@ -68,14 +67,7 @@ class FakeSession:
 @contextmanager
 def silu_buffer_pool(folder: Path) -> Iterator[BufferPool]:
     """Open `SETS` buffer sets of a small SiLU."""
-    built = Built(
-        language=Language.CUDA,
-        device=Device.CPU,
-        path=folder / "silu.so",
-        file="silu.cu",
-        entry="silu",
-        evidence=BuildEvidence(tool="none", cached=False),
-    )
+    built = silu_build(path=folder / "silu.so")
     bench = RunSetup(assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False)
     case = Case(
         name="n", sizes={"n": N}, values="random", visibility=Visibility.VISIBLE, seed=0

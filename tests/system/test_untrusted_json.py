@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builds import silu_build
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
@@ -123,10 +124,7 @@ def test_a_forged_finding_of_the_executor(change: dict[str, Any]) -> None:
     ],
 )
 def test_a_forged_finding_of_the_host_device(change: dict[str, Any]) -> None:
-    built = Built(
-        language=Language.CUDA, device=Device.CPU, path=Path("none.so"), file="silu.cu",
-        entry="silu", evidence=BuildEvidence(tool="g++", cached=False),
-    )  # fmt: skip
+    built = silu_build()
 
     def read(record: dict[str, Any]) -> tuple[Finding, ...]:
         return emulation_findings.read_run([record], built, "")[0]
