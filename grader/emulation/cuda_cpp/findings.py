@@ -167,8 +167,9 @@ def read_findings(
     """Return the folded findings of a report, errors before warnings, by line.
 
     Threads that end before a barrier are a finding only if there is an error as well, or the
-    results were `wrong`: a kernel may be right without them. Then a shuffle from a lane that does
-    not take part is an error, too: a GPU may give another value, with which the result is right.
+    results were `wrong`: a kernel may be right without them. Where no error explains wrong
+    results, a shuffle from a lane that does not take part is one: a GPU may give another value,
+    with which the result is right.
 
     `places` maps program counters (see `program_counters`). `sources` maps file names to
     rewritten texts, which contain the names of arrays.
@@ -177,10 +178,11 @@ def read_findings(
         _finding(record, places, sources) for record in records if record["record"] == "finding"
     ]
     found = [proven for one in found if (proven := _proven(one, sources)) is not None]
-    if wrong:
-        found = [replace(one, severity="error") if one.message == _ABSENT else one for one in found]
-    elif all(finding.severity == "warning" for finding in found):
-        found = [finding for finding in found if not finding.arrived]
+    if all(finding.severity == "warning" for finding in found):
+        if wrong:
+            found = [replace(f, severity="error") if f.message == _ABSENT else f for f in found]
+        else:
+            found = [finding for finding in found if not finding.arrived]
     kept = [_parted(finding, sources) for finding in _explained(found)]
     folded: dict[object, Finding] = {}
     for finding in kept:
