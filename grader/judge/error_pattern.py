@@ -59,9 +59,9 @@ def _added_to_output(given: PatternInput) -> str | None:
     if given.again is None or given.poison is None:
         return None
     wrong = given.comparison.wrong & ~given.unwritten
-    expected, poison = given.comparison.expected.double()[wrong], given.poison.double()
-    if bool(torch.isfinite(given.comparison.actual[wrong]).any()):
+    if bool((torch.isfinite(given.comparison.actual) & wrong).any()):
         return None
+    expected, poison = given.comparison.expected.double()[wrong], given.poison.double()
     # What is small beside the poison is lost in a sum with it.
     tells = expected.abs() > poison.abs() / 1000
     added = (given.again.double()[wrong] - (expected + poison)).abs()
@@ -351,6 +351,8 @@ def _moved(given: PatternInput) -> str | None:
 
 def _signed_zeros(given: PatternInput) -> str | None:
     """Recognise zeros of the other sign, which only an exact comparison tells apart."""
+    if not given.tolerance.exact:
+        return None
     actual, expected = given.wrong_pairs
     if not bool((actual == expected).all()):
         return None
