@@ -95,11 +95,12 @@ TORN = "each element was written in part"
 
 def _torn(given: PatternInput) -> str | None:
     """Recognise partly written elements; a few may look so by chance, most must."""
-    counts = given.unwritten_bytes[given.comparison.wrong & ~given.unwritten]
+    written = given.comparison.wrong & ~given.unwritten
     size = given.comparison.element_bytes
-    if counts.numel() == 0 or int((counts > 0).sum()) * 2 <= counts.numel():
+    in_part = written & (given.unwritten_bytes > 0)
+    if int(in_part.sum()) * 2 <= int(written.sum()):
         return None
-    return f"{TORN}: {size - int(counts.median())} of its {size} bytes"
+    return f"{TORN}: {size - int(given.unwritten_bytes[written].median())} of its {size} bytes"
 
 
 def _constant(given: PatternInput) -> str | None:

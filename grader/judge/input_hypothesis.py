@@ -65,9 +65,10 @@ def explain(
     expected, wrong = comparison.expected, comparison.wrong
     partly: str | None = None
     # Zeros, or any one number, agree with too much.
-    bad = comparison.actual[wrong]
-    varied = len(set(bad.tolist())) >= _LEAST // 2
-    some = varied and not bool(wrong.all())
+    where = torch.nonzero(wrong.flatten()).flatten()
+    bad = comparison.actual.flatten()[where]
+    varied = len(torch.unique(bad)) >= _LEAST // 2
+    some = varied and len(where) < wrong.numel()
 
     def outcome(changed: Mapping[str, Any]) -> torch.Tensor:
         arguments = {**oracle.arguments(case, data.inputs), **changed}
@@ -84,7 +85,8 @@ def explain(
         agrees = accepts_all(comparison.actual, other, loose)
         # Another number for a scalar is wrong everywhere.
         here = some and not agrees and partly is None and not changed.keys() <= scalars
-        if here and accepts_all(bad, other[wrong], loose) and _differs(other, comparison, loose):
+        there = other.flatten()[where] if here else other
+        if here and accepts_all(bad, there, loose) and _differs(there, comparison, loose):
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
@@ -108,12 +110,10 @@ def explain(
     )
 
 
-def _differs(other: torch.Tensor, comparison: Comparison, loose: Tolerance) -> bool:
+def _differs(there: torch.Tensor, comparison: Comparison, loose: Tolerance) -> bool:
     """True if a hypothesis predicts other values than the expected ones for most wrong elements."""
-    wrong = comparison.wrong
-    return 2 * int(accepts(other[wrong], comparison.expected[wrong], loose).sum()) < int(
-        wrong.sum()
-    )
+    expected = comparison.expected[comparison.wrong]
+    return 2 * int(accepts(there, expected, loose).sum()) < there.numel()
 
 
 def _exchanged_sizes(

@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -132,4 +131,8 @@ def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
 
 def _resident() -> int:
     """Return the memory of this process in bytes."""
-    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * _PAGE_BYTES
+    file = os.open("/proc/self/statm", os.O_RDONLY)  # pathlib takes twice as long
+    try:
+        return int(os.read(file, 256).split()[1]) * _PAGE_BYTES
+    finally:
+        os.close(file)

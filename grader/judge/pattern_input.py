@@ -40,8 +40,9 @@ class PatternInput:
     def wrong_pairs(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The wrong elements, actual and expected, in float64."""
         comparison = self.comparison
-        wrong = comparison.wrong
-        return comparison.actual.double()[wrong], comparison.expected.double()[wrong]
+        wrong = torch.nonzero(comparison.wrong.flatten()).flatten()
+        actual, expected = (v.flatten()[wrong] for v in (comparison.actual, comparison.expected))
+        return actual.double(), expected.double()
 
 
 def count_unwritten_bytes(

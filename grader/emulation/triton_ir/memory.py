@@ -259,8 +259,9 @@ class OneAccess:
 
     def _outside(self, view: View, offsets: torch.Tensor, lanes: torch.Tensor) -> torch.Tensor:
         good = (offsets >= 0) & (offsets <= view.size - self.size)
-        mine, times = self.offender(lanes[~good])
-        bad = offsets[torch.isin(lanes, mine)]
+        lost = lanes[~good]
+        mine, times = self.offender(lost)
+        bad = offsets[~good][self.programs[lost] == self.programs[mine[0]]]
         low, high = int(bad.min()) // view.item, int(bad.max()) // view.item
         far = low if low < 0 else high  # the element that is farthest outside
         numbers = len(bad), low, high
@@ -277,12 +278,14 @@ class OneAccess:
 
     def _program_step(self, elements: torch.Tensor, lanes: torch.Tensor) -> tuple[int, int] | None:
         """Return the number of programs and the elements between them, None if these differ."""
+        if self.memory.grid[1:] != (1, 1):
+            return None
         programs, index = torch.unique(self.programs[lanes], return_inverse=True)
         begins = elements.new_full(programs.shape, 2**62).scatter_reduce(0, index, elements, "amin")
         steps = begins[1:] - begins[:-1]
         if not len(steps) or not bool((programs[1:] - programs[:-1] == 1).all()):
             return None
-        even = self.memory.grid[1:] == (1, 1) and bool((steps == steps[0]).all())
+        even = bool((steps == steps[0]).all())
         return (self.memory.grid[0], int(steps[0])) if even else None
 
     def _members(
