@@ -13,8 +13,9 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from grader.report.verdict import Verdict
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import read, scratch_folder
 from grader.system import untrusted_json
-from grader.system.cache import cached_folder, content_key
+from grader.system.cache import cached_folder, content_key, stored_folder
 
 _WALL_S = 120.0
 _MOST_LAUNCHES = 12
@@ -37,6 +38,7 @@ _MOST_WARNINGS = 10
 _RUN = 'exec "$@" < launches.json'
 _MOST_CODE = 32 << 20  # bytes of one file of code
 _REPORT = "report.json"
+_GATE = "triton-gate"  # the kind of entry in the cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +57,14 @@ class CompiledLaunch:
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
     """Compile each distinct launch; return `built`, or why a launch is rejected.
 
-    The result for a file and its launches is cached if all of them compile. If a launch cannot be
-    compiled here, because the compiler does not read its IR or crashes, the result has a warning.
+    If a launch cannot be compiled here, because the compiler does not read its IR or crashes, the
+    result has a warning.
     """
     target = course_target()
     distinct = _distinct(launches)
     report = _cached_report(distinct, target)
-    version = f"triton {str(report.get('triton'))[:40]}"
-    for result in report.get("results", []):
+    version = f"triton {str(report['triton'])[:40]}"
+    for result in report["results"]:
         if result.get("error"):
             reason, output = _reason(result["error"])
             message = f"{built.file}: the kernel does not compile for a GPU: {reason}"
@@ -99,23 +101,53 @@ def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _cached_report(distinct: list[dict[str, Any]], target: Target) -> dict[str, Any]:
-    """Return the report of `worker.triton_compile`, {} if it has none."""
+    """Return the report of `worker.triton_compile`, with a result for each of the first launches.
+
+    What compiles is cached launch by launch: who changes one of three kernels waits for one.
+    """
     chosen = _round_robin(distinct)[:_MOST_LAUNCHES]
-    report, _ = _compile("triton-gate", chosen, target, lambda result: not result.get("error"))
+    keys = [_key(target, json.dumps(launch, sort_keys=True)) for launch in chosen]
+    known = {
+        key: json.loads((entry / _REPORT).read_text())
+        for key in keys
+        if (entry := stored_folder(_GATE, key)) is not None
+    }
+    missing = {key: launch for key, launch in zip(keys, chosen, strict=True) if key not in known}
+    report = _compile_now(missing, target) if missing else {}
+    known |= zip(missing, report.get("results", []), strict=True)
+    return {"triton": triton_version(), **report, "results": [known[key] for key in keys]}
+
+
+def _compile_now(launches: dict[str, dict[str, Any]], target: Target) -> dict[str, Any]:
+    """Compile launches by their keys; return the report, and cache what is no error."""
+    with scratch_folder("grade-gate-") as scratch:
+        report = run_compiler(json.dumps(list(launches.values())), scratch, target.capability)
+    results = report.get("results", [])
+    if len(results) != len(launches):
+        problem = report.get("why", "the compiler's program ended early")
+        none = {"ok": False, "problem": problem}
+        return {"results": [{"kernel": launch["kernel"], **none} for launch in launches.values()]}
+    for key, result in zip(launches, results, strict=True):
+        if not result.get("error"):
+            cached_folder(_GATE, key, partial(_write, result))
     return report
 
 
-def _compile(
-    kind: str,
-    launches: list[dict[str, Any]],
-    target: Target,
-    accept: Callable[[dict[str, Any]], bool],
-    files: Sequence[str] = (),
+def _write(report: dict[str, Any], folder: Path) -> None:
+    (folder / _REPORT).write_text(json.dumps(report))
+
+
+def _key(target: Target, chosen: str) -> str:
+    return content_key("report", triton_version(), target.name, chosen)
+
+
+def _code(
+    launches: list[dict[str, Any]], target: Target, files: Sequence[str]
 ) -> tuple[dict[str, Any], Path | None]:
     """Compile launches; return the report, and the folder in the cache with it and the files.
 
-    Nothing is cached unless all results are accepted and all files are there. The files come from
-    a process that runs no student code, but reads a submission's IR.
+    Nothing is cached unless all launches compile and all files are there. The files come from a
+    process that runs no student code, but reads a submission's IR.
     """
     chosen = json.dumps(launches)
     reports: list[dict[str, Any]] = []
@@ -124,18 +156,17 @@ def _compile(
         with scratch_folder("grade-gate-") as scratch:
             reports.append(run_compiler(chosen, scratch, target.capability))
             results = reports[0].get("results", [])
-            if not results or not all(map(accept, results)):
+            if not results or not all(result.get("ok") for result in results):
                 raise _NotAcceptedError
             try:
                 for name in files:
                     (folder / name).write_bytes(read(scratch / name, _MOST_CODE))
             except OSError as error:
                 raise _NotAcceptedError from error
-        (folder / _REPORT).write_text(json.dumps(reports[0]))
+        _write(reports[0], folder)
 
     try:
-        key = content_key("report", triton_version(), target.name, chosen)
-        entry = cached_folder(kind, key, make)
+        entry = cached_folder("triton-code", _key(target, chosen), make)
     except _NotAcceptedError:
         return reports[0], None
     report: dict[str, Any] = json.loads((entry / _REPORT).read_text())
@@ -155,7 +186,7 @@ def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _compiled(report: dict[str, Any]) -> Iterable[CompiledLaunch]:
     """Yield the launches that were compiled. The compiler's program runs no student code."""
-    for result in report.get("results", []):
+    for result in report["results"]:
         if result.get("ok"):
             yield CompiledLaunch(
                 kernel=str(result["kernel"])[:100],
@@ -193,10 +224,8 @@ def _cannot_launch(launch: CompiledLaunch, target: Target) -> tuple[str, str] | 
 
 def _not_compiled(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
     """Return a sentence for each kernel that was not compiled, with the reason."""
-    results = report.get("results", [])
-    why = report.get("why", "the compiler's program ended early")
-    if results:
-        why = f"no more than {_MOST_LAUNCHES} launches are compiled"
+    results = report["results"]
+    why = f"no more than {_MOST_LAUNCHES} launches are compiled"
     reasons = [
         (str(result.get("kernel")), str(result.get("problem")))
         for result in results
@@ -255,9 +284,7 @@ def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
         return GpuCode(problem=f"more than {_MOST_LAUNCHES} different launches are not compiled")
     chosen = [named[name] for name in sorted(named)]
     files = [f"{name}.{kind}" for name in sorted(named) for kind in ("ttgir", "ptx")]
-    report, folder = _compile(
-        "triton-code", chosen, course_target(), lambda result: bool(result.get("ok")), files
-    )
+    report, folder = _code(chosen, course_target(), files)
     if folder is not None:
         return GpuCode(folder=folder, launches=tuple(_compiled(report)))
     results = report.get("results", [])

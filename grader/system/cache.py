@@ -62,9 +62,9 @@ def cached_folder(
     nothing is stored and the exception propagates. With `exclusive`, other runs that need the same
     entry wait for it: for an expensive entry that all runs need at once.
     """
+    if (stored := stored_folder(kind, key)) is not None:
+        return stored
     entry = cache_root() / kind / key
-    if entry.is_dir():
-        return entry
     scratch = _scratch(entry)
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
@@ -74,6 +74,12 @@ def cached_folder(
             make(scratch)
             _put(scratch, entry)
     return entry
+
+
+def stored_folder(kind: str, key: str) -> Path | None:
+    """Return the folder of an entry, None if nothing has made it."""
+    entry = cache_root() / kind / key
+    return entry if entry.is_dir() else None
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -266,6 +267,39 @@ def test_a_result_is_found_again_in_another_folder(
         text = f'#loc = loc("/tmp/{folder}/silu.py":7:0)'
         compile_launches(built, [{"kernel": "k", "text": text, "options": {}}])
     assert len(compiled) == 1 and "silu.py" in compiled[0]
+
+
+def test_only_what_has_changed_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    compiled: list[list[str]] = []
+    made = {"ok": True, "threads": 128, "shared_bytes": 0, "ptxas": ""}
+
+    def report(chosen: str, *_: object) -> dict[str, Any]:
+        names = [one["kernel"] for one in json.loads(chosen)]
+        compiled.append(names)
+        if "crashes" in names:
+            return {}
+        results = [{"kernel": name, **made, "error": None, "problem": None} for name in names]
+        return {"results": results}
+
+    monkeypatch.setattr(compile_gate, "run_compiler", report)
+
+    def tried(*names: str) -> Built | Rejected:
+        launches = [{"kernel": name, "text": name, "options": {}} for name in names]
+        return compile_launches(built(tmp_path), launches)
+
+    tried("scores", "softmax")
+    tried("scores", "softmax", "values")
+    assert compiled == [["scores", "softmax"], ["values"]]
+    for _ in range(2):  # it may go well the next time
+        accepted = tried("scores", "crashes")
+        assert isinstance(accepted, Built)
+        (warning,) = accepted.evidence.diagnostics
+        assert warning.message.startswith("kernel `crashes` was not compiled")
+        assert "ended early" in warning.message
+    assert compiled[2:] == [["crashes"], ["crashes"]]
 
 
 @pytest.mark.slow
