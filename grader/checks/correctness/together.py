@@ -23,6 +23,7 @@ _PLACE = r"only (?:the (?:first|last) )?elements? ?(?:\d+(?: (?:and|to) \d+)?)?"
 _MOST_CASES = 12  # of them: bounds the time
 _LEAST_CASES = 3  # wrong ones, for a pattern of their values alone
 _WHOLE = "every wrong element is a whole number"
+_MOST_WHOLE = 2.0**22  # every larger float32 is nearly or quite a whole number
 
 
 def with_common_pattern(
@@ -137,6 +138,7 @@ def _whole_numbers(cases: Sequence[SmallCase]) -> str | None:
     wrong = [one for one in cases if not one.right]
     actual = [float(value) for one in wrong for value in one.actual.flatten()]
     expected = [float(value) for one in wrong for value in one.expected.flatten()]
-    fits = all(value.is_integer() for value in actual if value == value)
+    finite = [value for value in actual if value == value]
+    fits = all(value.is_integer() and abs(value) < _MOST_WHOLE for value in finite)
     differs = sum(not value.is_integer() for value in expected) >= _LEAST_CASES
     return _WHOLE if fits and differs and len(set(actual)) > 1 else None
