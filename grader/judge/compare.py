@@ -110,6 +110,11 @@ def parts(values: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(values) if values.is_complex() else values
 
 
+def raw_bytes(values: torch.Tensor) -> torch.Tensor:
+    """Return the bytes of all elements, in one dimension."""
+    return values.contiguous().view(-1).view(torch.uint8)
+
+
 def computable(values: torch.Tensor) -> torch.Tensor:
     """Return `parts` in a type that torch computes in: float8 and unsigned integers it only holds.
 

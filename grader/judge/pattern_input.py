@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.assignment.tolerance import Tolerance
-from grader.judge.compare import Comparison
+from grader.judge.compare import Comparison, raw_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def count_unwritten_bytes(
     """Count the bytes of each element that hold their poison after both calls, one poison each."""
 
     def poisoned(values: torch.Tensor, byte: int) -> torch.Tensor:
-        raw = values.contiguous().view(-1).view(torch.uint8).view(-1, values.element_size())
+        raw = raw_bytes(values).view(-1, values.element_size())
         return raw == byte
 
     unwritten = poisoned(first, poisons[0]) & poisoned(second, poisons[1])

@@ -33,7 +33,15 @@ from grader.checks.common.launch_words import launch_text
 from grader.checks.correctness.answer_hint import Seen, answer_hint, failure_hint
 from grader.judge import input_hypothesis, known_mistake
 from grader.judge.buffers import Buffer
-from grader.judge.compare import Comparison, accepts, computable, has_arithmetic, parts, widened
+from grader.judge.compare import (
+    Comparison,
+    accepts,
+    computable,
+    has_arithmetic,
+    parts,
+    raw_bytes,
+    widened,
+)
 from grader.judge.error_map import error_map
 from grader.judge.error_pattern import Detectors
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
@@ -280,7 +288,7 @@ class CaseJudge:
         for buffer in buffers:
             if buffer.role.written:
                 continue
-            if not torch.equal(buffer.data_bytes.cpu(), _bytes(self._data.inputs[buffer.name])):
+            if not torch.equal(buffer.data_bytes.cpu(), raw_bytes(self._data.inputs[buffer.name])):
                 message = f"the input `{buffer.name}` was changed"
                 return Diagnosis(Verdict.WRONG_ANSWER, message, hint=INPUT_HINT)
         return None
@@ -291,7 +299,7 @@ class CaseJudge:
         """Return a failure if an output has changed since the call ended."""
         for buffer in buffers:
             if buffer.role.written and not torch.equal(
-                buffer.data_bytes.cpu(), _bytes(snapshots[buffer.name])
+                buffer.data_bytes.cpu(), raw_bytes(snapshots[buffer.name])
             ):
                 return Diagnosis(
                     Verdict.TAMPERED,
@@ -313,7 +321,7 @@ class CaseJudge:
                 poisons = self._case_run.poisons[wrong.output]
                 unwritten = count_unwritten_bytes(parts(native), parts(other), poisons)
                 tolerance = self._case_run.tolerances[wrong.output]
-                if not torch.equal(_bytes(other), _bytes(native)):
+                if not torch.equal(raw_bytes(other), raw_bytes(native)):
                     same = accepts(other, widened(native), tolerance) | (unwritten > 0)
                     self._nondeterministic = not bool(same.all())
                 poison = torch.full((other.element_size(),), poisons[1], dtype=torch.uint8)
@@ -334,10 +342,6 @@ class CaseJudge:
         return input_hypothesis.explain(
             self._oracle, signature, self._case, self._data, wrong, tolerance
         )
-
-
-def _bytes(values: torch.Tensor) -> torch.Tensor:
-    return values.contiguous().view(-1).view(torch.uint8)
 
 
 def _only_first(rows: torch.Tensor) -> int:

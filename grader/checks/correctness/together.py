@@ -138,7 +138,7 @@ def _whole_numbers(cases: Sequence[SmallCase]) -> str | None:
     wrong = [one for one in cases if not one.right]
     actual = [float(value) for one in wrong for value in one.actual.flatten()]
     expected = [float(value) for one in wrong for value in one.expected.flatten()]
-    finite = [value for value in actual if value == value]
-    fits = all(value.is_integer() and abs(value) < _MOST_WHOLE for value in finite)
+    numbers = [value for value in actual if value == value]
+    fits = all(value.is_integer() and abs(value) < _MOST_WHOLE for value in numbers)
     differs = sum(not value.is_integer() for value in expected) >= _LEAST_CASES
     return _WHOLE if fits and differs and len(set(actual)) > 1 else None

@@ -29,6 +29,7 @@ from grader.commands.verify.mutants import mutants
 from grader.commands.verify.oracle_cases import OracleCase, OracleCases, Proof
 from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
+from grader.judge.compare import raw_bytes
 from grader.judge.oracle import Oracle
 from grader.vocabulary import Device, Language
 
@@ -253,11 +254,7 @@ def _changed(before: Mapping[str, torch.Tensor], after: Mapping[str, Any]) -> li
 def _same(array: torch.Tensor, other: torch.Tensor) -> bool:
     if array.shape != other.shape or array.dtype != other.dtype:
         return False
-    return torch.equal(_bytes(array), _bytes(other))
-
-
-def _bytes(array: torch.Tensor) -> torch.Tensor:
-    return array.contiguous().view(-1).view(torch.uint8)
+    return torch.equal(raw_bytes(array), raw_bytes(other))
 
 
 def _some(words: Sequence[str]) -> str:
