@@ -60,9 +60,9 @@ class Session:
     default the course's.
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
     Triton submission's autotuners work as outside the grader; else `turn` is the number of their
-    first configuration. With `idle`, its launches are left out. `code` is a folder with the code of
-    its launches for a GPU, with which their accesses are counted. Calls and the load spend from
-    `budget`.
+    first configuration, and with `trials` the first call with a key launches it twice. With `idle`,
+    its launches are left out. `code` is a folder with the code of its launches for a GPU, with
+    which their accesses are counted. Calls and the load spend from `budget`.
 
     A worker starts with the kernels that earlier workers have compiled. With `contributes`, it
     passes on its own kernels: those compiled before `contribute_kernels` is called, after which it
@@ -83,6 +83,7 @@ class Session:
         tuning: bool = False,
         idle: bool = False,
         turn: int = 0,
+        trials: bool = False,
         code: Path | None = None,
         contributes: bool = False,
         budget: TimeBudget | None = None,
@@ -101,6 +102,7 @@ class Session:
         self._tuning = tuning
         self._idle = idle
         self._turn = turn
+        self._trials = trials
         self._target = target
         self._ended: spawn.Ended | None = None
         self._alive = True
@@ -156,6 +158,7 @@ class Session:
                 tuning=self._tuning,
                 idle=self._idle,
                 turn=self._turn,
+                trials=self._trials,
                 target=(self._target or course_target()).capability,
             )
             channel = self._channel.worker_end.fileno()

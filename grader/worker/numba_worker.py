@@ -15,7 +15,7 @@ from grader.worker import python_worker
 class NumbaWorker(python_worker.Worker):
     """The commands of `wire`."""
 
-    def _install(self, *, tuning: bool, idle: bool, target: int, turn: int) -> None:
+    def _install(self, *, tuning: bool, idle: bool, target: int, turn: int, trials: bool) -> None:
         from grader.worker import numba_launches
 
         if self._device == "cuda":

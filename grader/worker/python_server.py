@@ -27,7 +27,7 @@ from grader.worker import forking, worker_log
 _HUGE, _MADV_COLLAPSE = 2 << 20, 25
 # What a request says to an executor, and to a worker.
 _EXECUTOR = ("checked", "host_writes", "idle", "records")
-_WORKER = ("file", "entry", "device", "tuning", "idle", "target", "turn", "launched")
+_WORKER = ("file", "entry", "device", "tuning", "idle", "target", "turn", "trials", "launched")
 
 
 def prepare(device: str) -> dict[str, str]:

@@ -28,8 +28,8 @@ class Worker:
     """The commands of `wire`, one method each.
 
     `target` is the compute capability for which Triton compiles without a GPU, `turn` the number
-    of the first configuration of autotuners. If `launched`, the entry is a kernel, and the last
-    arguments of a call are its launch.
+    of the first configuration of autotuners; with `trials`, they try it out as tuning does. If
+    `launched`, the entry is a kernel, and the last arguments of a call are its launch.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Worker:
         idle: bool = False,
         target: int = 80,
         turn: int = 0,
+        trials: bool = False,
         launched: bool = False,
     ) -> None:
         import torch
@@ -61,16 +62,16 @@ class Worker:
         self._prepared: list[list[Any]] = []
         self._host_mode: Any = contextlib.nullcontext
         self._torch_log: Any = contextlib.nullcontext
-        self._install(tuning=tuning, idle=idle, target=target, turn=turn)
+        self._install(tuning=tuning, idle=idle, target=target, turn=turn, trials=trials)
 
-    def _install(self, *, tuning: bool, idle: bool, target: int, turn: int) -> None:
+    def _install(self, *, tuning: bool, idle: bool, target: int, turn: int, trials: bool) -> None:
         """Patch what the submission imports."""
         device, file = self._device, self._file
         # Each import is here because it is slow or patches triton.
         if not tuning:
             from grader.worker import triton_autotune
 
-            triton_autotune.install(turn)
+            triton_autotune.install(turn, trials=trials)
         if device == "cuda":
             from grader.worker import triton_cache_key
 

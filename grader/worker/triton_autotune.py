@@ -6,8 +6,10 @@ that the tests find a submission that is wrong for one of them. This also works 
 an autotuner cannot time.
 
 As in triton: pruning, each configuration's own `pre_hook`, and heuristics (another decorator).
-`reset_to_zero` acts only on the first call with a key, so that a kernel that relies on it in every
-call fails here, as outside the grader.
+The first call with a key is special, as there. Tuning launches each configuration on the call's own
+arguments, again and again, and then resets those of `reset_to_zero`. Here one trial stands for all
+of them, with the configuration that is then used. So a kernel that adds to an output without
+`reset_to_zero`, and one that relies on it in every call, fail here as outside the grader.
 """
 
 from typing import Any
@@ -18,11 +20,15 @@ from grader.worker import worker_log
 _UNFIT = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
 
 
-def install(turn: int = 0) -> None:
-    """Replace the choice of configurations in every autotuner; the first call takes this turn."""
+def install(turn: int = 0, *, trials: bool = False) -> None:
+    """Replace the choice of configurations in every autotuner; the first call takes this turn.
+
+    Without `trials`, as where launches are counted, a first call has only the reset.
+    """
     from triton.runtime.autotuner import Autotuner
 
     Autotuner.grader_turn = turn
+    Autotuner.grader_trials = trials
     Autotuner.run = _run
 
 
@@ -32,7 +38,7 @@ def _run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         configs = list(tuner.prune_configs(kwargs))
         turn = getattr(tuner, "grader_turn", 0)
         tuner.grader_turn = turn + 1
-        _reset_once(tuner, configs, args, kwargs)
+        _tune_once(tuner, configs, turn, args, kwargs)
         for attempt in range(len(configs)):
             config = configs[(turn + attempt) % len(configs)]
             try:
@@ -45,8 +51,8 @@ def _run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
     return None
 
 
-def _reset_once(tuner: Any, configs: list[Any], args: Any, kwargs: Any) -> None:
-    """Reset arguments as tuning does before the first launch with a key."""
+def _tune_once(tuner: Any, configs: list[Any], turn: int, args: Any, kwargs: Any) -> None:
+    """Do what tuning does before the first launch with a key: a trial, and the reset."""
     everything = {**tuner.nargs, **kwargs}
     key = [everything[name] for name in tuner.keys if name in everything]
     key += [str(value.dtype) for value in everything.values() if hasattr(value, "dtype")]
@@ -54,7 +60,27 @@ def _reset_once(tuner: Any, configs: list[Any], args: Any, kwargs: Any) -> None:
     if len(configs) < 2 or tuple(key) in seen:
         return
     seen.add(tuple(key))
+    if tuner.grader_trials and not tuner.restore_value:  # which a trial leaves as it was
+        _try_out(tuner, configs[turn % len(configs)], everything, args, kwargs)
     tuner.pre_hook({**everything, **configs[0].all_kwargs()}, reset_only=True)
+
+
+def _try_out(tuner: Any, config: Any, everything: dict[str, Any], args: Any, kwargs: Any) -> None:
+    """Launch once as `Autotuner._bench` does, and say so."""
+    settings = config.all_kwargs()
+    current = {**everything, **settings}
+    if config.pre_hook is not None:
+        config.pre_hook(current)
+    tuner.pre_hook(current)
+    try:
+        tuner.fn.run(*args, **{**kwargs, **settings})
+    except Exception as error:
+        tuner.post_hook(current, exception=error)
+        if not _unfit(error):
+            raise
+    else:
+        tuner.post_hook(current, exception=None)
+    worker_log.tell("trial")
 
 
 def _launch(

@@ -30,7 +30,8 @@ import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("python_worker", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-settings = {"tuning": sys.argv[2] == "tuning", "turn": int(sys.argv[3])}
+mode, turn = sys.argv[2:]
+settings = {"tuning": mode == "tuning", "trials": mode == "trials", "turn": int(turn)}
 module.Worker("silu.py", "silu", "cuda", **settings)
 import triton
 from triton.runtime.autotuner import Autotuner
@@ -79,6 +80,12 @@ def test_the_worker_for_a_gpu_takes_every_configuration(tmp_path: Path) -> None:
 def test_a_worker_that_compiles_ahead_begins_at_the_turn_of_its_first_case(tmp_path: Path) -> None:
     found = [json.loads(line) for line in launches("tests", tmp_path, turn=7)]
     assert found == [[64, 256, 32, 64]]
+
+
+@pytest.mark.slow
+def test_the_first_call_with_a_key_has_a_trial_of_its_configuration(tmp_path: Path) -> None:
+    found = [json.loads(line) for line in launches("trials", tmp_path, turn=1)]
+    assert found == [[64, 64, 256, 32, 64]]
 
 
 @pytest.mark.slow

@@ -54,6 +54,7 @@ from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device, Language
 
 KEPT = "right in a process of its own, wrong after other calls"
+TRIALS = "wrong in the call in which the kernel is tuned, right in the next one"
 _ADDED = "the result is added to what the output held"
 _NONDETERMINISTIC_HINT = (
     "a second call with the same inputs gave other results: look for state kept between calls, "

@@ -30,7 +30,7 @@ from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.launch_source import grid_text
 from grader.checks.common.launch_words import launch_text
-from grader.checks.correctness.answer_hint import Seen, answer_hint, failure_hint
+from grader.checks.correctness.answer_hint import TRIALS, Seen, answer_hint, failure_hint
 from grader.judge import input_hypothesis, known_mistake
 from grader.judge.buffers import Buffer
 from grader.judge.compare import (
@@ -102,6 +102,7 @@ class CaseJudge:
         self._again: tuple[torch.Tensor, torch.Tensor] | None = None
         self._launched: list[dict[str, Any]] = []  # by the first call, as the worker says
         self._nondeterministic = False  # True if the second call gave other values
+        self._tried = False  # True if the first call had trials of an autotuner
         self.failure: Diagnosis | None = None  # the worker's last failure
         self.ended_well = False  # True if the worker ended, with exit code 0
 
@@ -179,7 +180,7 @@ class CaseJudge:
             known_mistake=lambda: self._known_mistake(wrong),
             other_inputs=lambda: self._as_with_other_inputs(wrong),
         )
-        pattern = self._detectors.describe(given)
+        pattern = self._of_trials(given) or self._detectors.describe(given)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
@@ -273,6 +274,7 @@ class CaseJudge:
                 self._on_record(record)
         if first:
             self._launched = [one for one in outcome.records if one.get("record") == "launched"]
+            self._tried = any(one.get("record") == "trial" for one in outcome.records)
         self._returned = any(record.get("record") == "returned" for record in outcome.records)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
         violation = fault(outcome.executed, self._setup.built.file) or _guard_violation(
@@ -327,6 +329,13 @@ class CaseJudge:
                 poison = torch.full((other.element_size(),), poisons[1], dtype=torch.uint8)
                 self._again = computable(other), computable(poison.view(other.dtype)).flatten()[:1]
         return unwritten
+
+    def _of_trials(self, given: PatternInput) -> str | None:
+        """Recognise a kernel that tuning breaks: the second call had no trials, and is right."""
+        if not self._tried or given.again is None:
+            return None
+        right = accepts(given.again, given.comparison.expected, given.tolerance)
+        return TRIALS if bool(right.all()) else None
 
     def _known_mistake(self, wrong: Comparison) -> str | None:
         if self._oracle is None:

@@ -72,6 +72,7 @@ def check_correctness(
                 limits,
                 setup.server,
                 host_settings=host_settings,
+                trials=True,
                 contributes=visibility is Visibility.VISIBLE,
                 budget=setup.budget,
             )
