@@ -8,6 +8,7 @@ code that it makes says which thread accesses what, for counting.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import re
@@ -38,6 +39,7 @@ _MOST_WARNINGS = 10
 _RUN = 'exec "$@" < launches.json'
 _MOST_CODE = 32 << 20  # bytes of one file of code
 _REPORT = "report.json"
+_CODE = (".ttgir", ".ptx")  # what the executor reads: the GPU dialect, and the assembler's text
 _GATE = "triton-gate"  # the kind of entry in the cache
 
 
@@ -62,28 +64,27 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     """
     target = course_target()
     distinct = _distinct(launches)
-    report = _cached_report(distinct, target)
-    version = f"triton {str(report['triton'])[:40]}"
-    for result in report["results"]:
-        if result.get("error"):
-            reason, output = _reason(result["error"])
+    results = _compile_some(distinct, target)
+    for result in results:
+        if error := result.told.get("error"):
+            reason, output = _reason(error)
             message = f"{built.file}: the kernel does not compile for a GPU: {reason}"
-            return _rejected(built, Verdict.COMPILE_ERROR, message, reason, version, output=output)
-    for launch in _compiled(report):
+            return _rejected(built, Verdict.COMPILE_ERROR, message, reason, output=output)
+    for launch in _compiled(results):
         if problem := _cannot_launch(launch, target):
             reason, hint = problem
             gpu = f"{target.name} ({target.gpu})"
             # What a GPU says at the launch: it is a runtime error there too.
             message = f"{built.file}: the GPU, {gpu}, cannot launch `{launch.kernel}`: {reason}"
-            return _rejected(built, Verdict.RUNTIME_ERROR, message, reason, version, hint=hint)
-    return _with_warnings(built, _not_compiled(distinct, report))
+            return _rejected(built, Verdict.RUNTIME_ERROR, message, reason, hint=hint)
+    return _with_warnings(built, _not_compiled(distinct, results))
 
 
 def compiled_launches(
     launches: Sequence[dict[str, Any]], target: Target
 ) -> tuple[CompiledLaunch, ...]:
     """Return the resources of each distinct launch that compiles."""
-    return tuple(_compiled(_cached_report(_distinct(launches), target)))
+    return tuple(_compiled(_compile_some(_distinct(launches), target)))
 
 
 def to_compile(launch: dict[str, Any]) -> dict[str, Any]:
@@ -91,8 +92,9 @@ def to_compile(launch: dict[str, Any]) -> dict[str, Any]:
 
     Each worker has a folder of its own: with it, no run would find another's result.
     """
-    text = without_folders(str(launch.get("text", "")))
-    return {"kernel": launch.get("kernel"), "text": text, "options": launch.get("options")}
+    text, options = without_folders(str(launch.get("text", ""))), launch.get("options")
+    keep = code_name(text, options or {})
+    return {"kernel": launch.get("kernel"), "text": text, "options": options, "keep": keep}
 
 
 def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,77 +102,68 @@ def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
 
 
-def _cached_report(distinct: list[dict[str, Any]], target: Target) -> dict[str, Any]:
-    """Return the report of `worker.triton_compile`, with a result for each of the first launches.
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What the compiler's program has told of a launch; `folder` in the cache has the code."""
+
+    told: dict[str, Any]
+    folder: Path | None = None
+
+
+def _compile_some(distinct: list[dict[str, Any]], target: Target) -> list[_Result]:
+    """Compile the first launches of each kernel."""
+    return _compile_each(_round_robin(distinct)[:_MOST_LAUNCHES], target)
+
+
+def _compile_each(launches: list[dict[str, Any]], target: Target) -> list[_Result]:
+    """Compile launches; return a result for each, from the cache or of a new compilation.
 
     What compiles is cached launch by launch: who changes one of three kernels waits for one.
     """
-    chosen = _round_robin(distinct)[:_MOST_LAUNCHES]
-    keys = [_key(target, json.dumps(launch, sort_keys=True)) for launch in chosen]
-    known = {
-        key: json.loads((entry / _REPORT).read_text())
-        for key in keys
-        if (entry := stored_folder(_GATE, key)) is not None
-    }
-    missing = {key: launch for key, launch in zip(keys, chosen, strict=True) if key not in known}
-    report = _compile_now(missing, target) if missing else {}
-    known |= zip(missing, report.get("results", []), strict=True)
-    return {"triton": triton_version(), **report, "results": [known[key] for key in keys]}
+    keys = [_key(target, launch) for launch in launches]
+    known = {key: _stored(entry) for key in keys if (entry := stored_folder(_GATE, key))}
+    missing = {key: launch for key, launch in zip(keys, launches, strict=True) if key not in known}
+    if missing:
+        known |= _compile_now(missing, target)
+    return [known[key] for key in keys]
 
 
-def _compile_now(launches: dict[str, dict[str, Any]], target: Target) -> dict[str, Any]:
-    """Compile launches by their keys; return the report, and cache what is no error."""
+def _key(target: Target, launch: dict[str, Any]) -> str:
+    return content_key(triton_version(), target.name, json.dumps(launch, sort_keys=True))
+
+
+def _stored(entry: Path) -> _Result:
+    return _Result(json.loads((entry / _REPORT).read_text()), entry)
+
+
+def _compile_now(launches: dict[str, dict[str, Any]], target: Target) -> dict[str, _Result]:
+    """Compile launches by their keys; return results, and cache what is no error."""
     with scratch_folder("grade-gate-") as scratch:
         report = run_compiler(json.dumps(list(launches.values())), scratch, target.capability)
-    results = report.get("results", [])
-    if len(results) != len(launches):
-        problem = report.get("why", "the compiler's program ended early")
-        none = {"ok": False, "problem": problem}
-        return {"results": [{"kernel": launch["kernel"], **none} for launch in launches.values()]}
-    for key, result in zip(launches, results, strict=True):
-        if not result.get("error"):
-            cached_folder(_GATE, key, partial(_write, result))
-    return report
+        results = report.get("results", [])
+        if len(results) != len(launches):
+            problem = report.get("why", "the compiler's program ended early")
+            none = {"ok": False, "problem": problem}
+            return {
+                key: _Result({"kernel": one["kernel"], **none}) for key, one in launches.items()
+            }
+        return {
+            key: _Result(told)
+            if told.get("error")
+            else _stored(cached_folder(_GATE, key, partial(_keep, told, launch["keep"], scratch)))
+            for (key, launch), told in zip(launches.items(), results, strict=True)
+        }
 
 
-def _write(report: dict[str, Any], folder: Path) -> None:
-    (folder / _REPORT).write_text(json.dumps(report))
+def _keep(told: dict[str, Any], name: str, scratch: Path, folder: Path) -> None:
+    """Keep what was told and the code, which `gpu_code` misses if it is too large.
 
-
-def _key(target: Target, chosen: str) -> str:
-    return content_key("report", triton_version(), target.name, chosen)
-
-
-def _code(
-    launches: list[dict[str, Any]], target: Target, files: Sequence[str]
-) -> tuple[dict[str, Any], Path | None]:
-    """Compile launches; return the report, and the folder in the cache with it and the files.
-
-    Nothing is cached unless all launches compile and all files are there. The files come from a
-    process that runs no student code, but reads a submission's IR.
+    It comes from a process that runs no student code, but reads a submission's IR.
     """
-    chosen = json.dumps(launches)
-    reports: list[dict[str, Any]] = []
-
-    def make(folder: Path) -> None:
-        with scratch_folder("grade-gate-") as scratch:
-            reports.append(run_compiler(chosen, scratch, target.capability))
-            results = reports[0].get("results", [])
-            if not results or not all(result.get("ok") for result in results):
-                raise _NotAcceptedError
-            try:
-                for name in files:
-                    (folder / name).write_bytes(read(scratch / name, _MOST_CODE))
-            except OSError as error:
-                raise _NotAcceptedError from error
-        _write(reports[0], folder)
-
-    try:
-        entry = cached_folder("triton-code", _key(target, chosen), make)
-    except _NotAcceptedError:
-        return reports[0], None
-    report: dict[str, Any] = json.loads((entry / _REPORT).read_text())
-    return report, entry
+    (folder / _REPORT).write_text(json.dumps(told))
+    for file in (f"{name}{kind}" for kind in _CODE):
+        with contextlib.suppress(OSError):
+            (folder / file).write_bytes(read(scratch / file, _MOST_CODE))
 
 
 def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -184,16 +177,15 @@ def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [launch for _, launch in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _compiled(report: dict[str, Any]) -> Iterable[CompiledLaunch]:
+def _compiled(results: Iterable[_Result]) -> Iterable[CompiledLaunch]:
     """Yield the launches that were compiled. The compiler's program runs no student code."""
-    for result in report["results"]:
-        if result.get("ok"):
-            yield CompiledLaunch(
-                kernel=str(result["kernel"])[:100],
-                threads=int(result["threads"]),
-                shared_bytes=int(result["shared_bytes"]),
-                resources=next(iter(ptxas.parse(str(result["ptxas"]))), None),
-            )
+    for told in (result.told for result in results if result.told.get("ok")):
+        yield CompiledLaunch(
+            kernel=str(told["kernel"])[:100],
+            threads=int(told["threads"]),
+            shared_bytes=int(told["shared_bytes"]),
+            resources=next(iter(ptxas.parse(str(told["ptxas"]))), None),
+        )
 
 
 def _cannot_launch(launch: CompiledLaunch, target: Target) -> tuple[str, str] | None:
@@ -222,16 +214,12 @@ def _cannot_launch(launch: CompiledLaunch, target: Target) -> tuple[str, str] | 
     return None
 
 
-def _not_compiled(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
+def _not_compiled(launches: list[dict[str, Any]], results: list[_Result]) -> list[str]:
     """Return a sentence for each kernel that was not compiled, with the reason."""
-    results = report["results"]
     why = f"no more than {_MOST_LAUNCHES} launches are compiled"
-    reasons = [
-        (str(result.get("kernel")), str(result.get("problem")))
-        for result in results
-        if not result.get("ok")
-    ]
-    tried = {str(result.get("kernel")) for result in results}
+    told = [result.told for result in results]
+    reasons = [(str(one.get("kernel")), str(one.get("problem"))) for one in told if not one["ok"]]
+    tried = {str(one.get("kernel")) for one in told}
     names = (str(launch.get("kernel")) for launch in launches)
     reasons += [(name, why) for name in names if name not in tried]
     return [
@@ -256,47 +244,38 @@ def _with_warnings(built: Built, messages: list[str]) -> Built:
     return replace(built, evidence=evidence)
 
 
-class _NotAcceptedError(Exception):
-    """Not every launch compiled: the result is not cached."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuCode:
-    """The code of launches: in `folder`, by `protocol.launches.code_name`.
+    """The code of launches: files in `folders`, named by `protocol.launches.code_name`.
 
     `problem` says why there is none; then `verdict` is compile_error if the compiler refuses a
     launch, else not_measured. `launches` are what the compiled launches use.
     """
 
-    folder: Path | None = None
+    folders: tuple[Path, ...] = ()
     launches: tuple[CompiledLaunch, ...] = ()
     problem: str = ""
     verdict: Verdict = Verdict.NOT_MEASURED
 
 
 def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
-    """Compile launches, and keep what the compiler makes of each: the GPU dialect, and PTX."""
-    named: dict[str, dict[str, Any]] = {}
-    for launch in map(to_compile, launches):
-        name = code_name(launch["text"], launch["options"] or {})
-        named[name] = {**launch, "keep": name}
-    if len(named) > _MOST_LAUNCHES:
+    """Compile launches, and return what the compiler makes of each: the GPU dialect, and PTX."""
+    distinct = _distinct(launches)
+    if len(distinct) > _MOST_LAUNCHES:
         return GpuCode(problem=f"more than {_MOST_LAUNCHES} different launches are not compiled")
-    chosen = [named[name] for name in sorted(named)]
-    files = [f"{name}.{kind}" for name in sorted(named) for kind in ("ttgir", "ptx")]
-    report, folder = _code(chosen, course_target(), files)
-    if folder is not None:
-        return GpuCode(folder=folder, launches=tuple(_compiled(report)))
-    results = report.get("results", [])
-    for result in results:
-        if result.get("error"):
-            reason = f"the kernel does not compile for a GPU: {_reason(result['error'])[0]}"
+    results = _compile_each(distinct, course_target())
+    for told in (result.told for result in results):
+        if error := told.get("error"):
+            reason = f"the kernel does not compile for a GPU: {_reason(error)[0]}"
             return GpuCode(problem=reason, verdict=Verdict.COMPILE_ERROR)
-        if not result.get("ok"):
-            problem = first_line(str(result.get("problem")), 300)
+        if not told["ok"]:
+            problem = first_line(str(told.get("problem")), 300)
             return GpuCode(problem=f"the compiler for a GPU failed: {problem}")
-    why = "made more code than the grader reads" if results else "ended early"
-    return GpuCode(problem=f"the compiler's program {why}")
+    folders = tuple(result.folder for result in results if result.folder is not None)
+    for folder, launch in zip(folders, distinct, strict=True):
+        if not all((folder / f"{launch['keep']}{kind}").is_file() for kind in _CODE):
+            return GpuCode(problem="the compiler made more code than the grader reads")
+    return GpuCode(folders=folders, launches=tuple(_compiled(results)))
 
 
 def triton_version() -> str:
@@ -350,13 +329,12 @@ def _rejected(
     verdict: Verdict,
     message: str,
     reason: str,
-    version: str,
     *,
     hint: str = "",
     output: str = "",
 ) -> Rejected:
     evidence = BuildEvidence(
-        tool=version,
+        tool=f"triton {triton_version()[:40]}",
         cached=False,
         diagnostics=(Diagnostic(file=built.file, line=None, message=reason),),
         diagnostics_total=1,

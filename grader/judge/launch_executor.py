@@ -41,7 +41,7 @@ class LaunchExecutor:
 
     `worker` is the program of the worker whose launches it executes.
     With `host_writes` the submission's host code may compute outputs; with `idle` launches are
-    left out; with `records` they are recorded. `code` is a folder with the code of launches, of
+    left out; with `records` they are recorded. `code` are folders with the code of launches, of
     which accesses are counted then.
     """
 
@@ -55,14 +55,14 @@ class LaunchExecutor:
         host_writes: bool,
         idle: bool = False,
         records: bool = False,
-        code: Path | None = None,
+        code: Sequence[Path] = (),
     ) -> None:
         self._limits = limits
         self._from = 0
         with contextlib.ExitStack() as undo:
             self._folder = undo.enter_context(scratch_folder("grade-executor-"))
-            if code is not None:
-                shutil.copytree(code, self._folder / launches.CODE)
+            for folder in code:
+                shutil.copytree(folder, self._folder / launches.CODE, dirs_exist_ok=True)
             self._channel = undo.enter_context(contextlib.closing(Channel()))
             ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             undo.callback(self._theirs.close)

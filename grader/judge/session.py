@@ -61,8 +61,8 @@ class Session:
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
     Triton submission's autotuners work as outside the grader; else `turn` is the number of their
     first configuration, and with `trials` the first call with a key launches it twice. With `idle`,
-    its launches are left out. `code` is a folder with the code of its launches for a GPU, with
-    which their accesses are counted. Calls and the load spend from `budget`.
+    its launches are left out. `code` are folders with the code of its launches for a GPU,
+    with which their accesses are counted. Calls and the load spend from `budget`.
 
     A worker starts with the kernels that earlier workers have compiled. With `contributes`, it
     passes on its own kernels: those compiled before `contribute_kernels` is called, after which it
@@ -84,7 +84,7 @@ class Session:
         idle: bool = False,
         turn: int = 0,
         trials: bool = False,
-        code: Path | None = None,
+        code: Sequence[Path] = (),
         contributes: bool = False,
         budget: TimeBudget | None = None,
     ) -> None:

@@ -18,7 +18,8 @@ from paths import REPOSITORY
 from grader.assignment.reader import read_assignment
 from grader.build import compile_gate
 from grader.build.artifact import Built, Rejected
-from grader.build.compile_gate import compile_launches, gpu_code
+from grader.build.compile_gate import compile_launches, compiled_launches, gpu_code
+from grader.gpu.target import course_target
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
@@ -212,13 +213,16 @@ def test_the_code_of_launches_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
     launch = {"kernel": "total", "text": SUM, "options": {"num_warps": 4}}
     code = gpu_code([launch, launch])
-    assert code.folder is not None and code.problem == ""
+    (folder,) = code.folders
     name = code_name(SUM, {"num_warps": 4})
-    assert {file.name for file in code.folder.glob("*.[tp]*")} == {f"{name}.ttgir", f"{name}.ptx"}
-    assert "#ttg.blocked" in (code.folder / f"{name}.ttgir").read_text()
-    assert gpu_code([launch]).folder == code.folder, "it comes from the cache"
+    assert {file.name for file in folder.glob("*.[tp]*")} == {f"{name}.ttgir", f"{name}.ptx"}
+    assert "#ttg.blocked" in (folder / f"{name}.ttgir").read_text()
+    monkeypatch.setattr(compile_gate, "run_compiler", lambda *_: pytest.fail("compiled again"))
+    assert gpu_code([launch]).folders == (folder,)
+    assert compiled_launches([launch], course_target()) == code.launches
+    monkeypatch.undo()
     unread = gpu_code([{**launch, "text": "no IR"}])
-    assert (unread.folder, unread.verdict) == (None, Verdict.NOT_MEASURED)
+    assert (unread.folders, unread.verdict) == ((), Verdict.NOT_MEASURED)
     refused = gpu_code([{**launch, "text": SUM.replace("tt.store", "tt.sore")}])
     assert refused.problem.startswith("the compiler for a GPU failed")
     many = [{**launch, "options": {"num_warps": 4, "num_stages": n}} for n in range(13)]

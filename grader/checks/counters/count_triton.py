@@ -47,9 +47,9 @@ def check_triton_counters(
     if not launches:
         return unproven(Diagnosis(Verdict.WRONG_ANSWER, messages.NO_LAUNCH), scoring)
     code = gpu_code(launches)
-    if code.folder is None:
+    if code.problem:
         return unproven(Diagnosis(code.verdict, f"{setup.built.file}: {code.problem}"), scoring)
-    outcome = run_case(setup, case, code.folder)
+    outcome = run_case(setup, case, code.folders)
     if (wrote := host_wrote(outcome)) is not None:
         return unproven(wrote, scoring)
 
@@ -91,7 +91,7 @@ def host_wrote(outcome: ToolOutcome) -> Diagnosis | None:
     return None
 
 
-def run_case(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolOutcome:
+def run_case(setup: RunSetup, case: Prepared, code: Sequence[Path] = ()) -> ToolOutcome:
     """Run the case; with the `code` of its launches, their accesses are counted."""
     limits = setup.assignment.limits
 
@@ -101,7 +101,7 @@ def run_case(setup: RunSetup, case: Prepared, code: Path | None = None) -> ToolO
             limits,
             setup.server,
             code=code,
-            contributes=code is None,
+            contributes=not code,
             budget=setup.budget,
         ) as session:
             return run_under_tool(setup, session, [case], limits)

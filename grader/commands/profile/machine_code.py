@@ -185,9 +185,9 @@ def _triton(file: FileContext, code: Code) -> list[str]:
         raise GraderError(problem or f"no kernel was launched on {case.name}")
     if code is Code.PTX:
         compiled = gpu_code(launches)
-        if compiled.folder is None:
+        if compiled.problem:
             raise GraderError(compiled.problem)
-        found = sorted(compiled.folder.glob("*.ptx"))
+        found = [path for folder in compiled.folders for path in folder.glob("*.ptx")]
         return [path.read_text(encoding="utf-8", errors="replace") for path in found]
     try:
         folder = cubins(_distinct(launches), course_target())
