@@ -300,7 +300,7 @@ def test_a_bad_submission(
 ) -> None:
     with nothing_left(scratch):
         graded = bench.grade_file(HAND_INS / file)
-    assert graded.verdict == verdict, graded.failed
+    assert graded.verdict == verdict, graded.failed["message"]
     assert message in graded.failed["message"]
     assert hint in graded.failed["hint"]
     assert graded.exit_code == 1

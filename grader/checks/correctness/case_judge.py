@@ -331,11 +331,13 @@ class CaseJudge:
         return unwritten
 
     def _of_trials(self, given: PatternInput) -> str | None:
-        """Recognise a kernel that tuning breaks: the second call had no trials, and is right."""
+        """Recognise the sum of a trial and the call; the second call had no trial, and is right."""
         if not self._tried or given.again is None:
             return None
-        right = accepts(given.again, given.comparison.expected, given.tolerance)
-        return TRIALS if bool(right.all()) else None
+        actual, expected = given.comparison.actual, given.comparison.expected
+        doubled = accepts(actual, 2 * expected, given.tolerance)
+        right = accepts(given.again, expected, given.tolerance)
+        return TRIALS if bool((doubled & right).all()) else None
 
     def _known_mistake(self, wrong: Comparison) -> str | None:
         if self._oracle is None:

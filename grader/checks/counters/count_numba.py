@@ -28,7 +28,7 @@ def check_numba_counters(
         return CheckOutcome(diagnosis=Diagnosis(Verdict.ACCEPTED, messages.NO_BOUNDS))
     # Any folder for code makes the executor count.
     with scratch_folder("grade-counted-") as code:
-        outcome = run_case(setup, case, code)
+        outcome = run_case(setup, case, (code,))
     if (wrote := host_wrote(outcome)) is not None:
         return unproven(wrote, scoring)
     tool = executor_findings.tool_of(setup.built.language)
