@@ -60,7 +60,8 @@ def _tune_once(tuner: Any, configs: list[Any], turn: int, args: Any, kwargs: Any
     if len(configs) < 2 or tuple(key) in seen:
         return
     seen.add(tuple(key))
-    if getattr(tuner, "grader_trials", False) and not tuner.restore_value:  # which a trial leaves as it was
+    # What `restore_value` names, a trial leaves as it was.
+    if getattr(tuner, "grader_trials", False) and not tuner.restore_value:
         _try_out(tuner, configs[turn % len(configs)], everything, args, kwargs)
     tuner.pre_hook({**everything, **configs[0].all_kwargs()}, reset_only=True)
 
