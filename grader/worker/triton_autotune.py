@@ -57,7 +57,7 @@ def _tune_once(tuner: Any, configs: list[Any], turn: int, args: Any, kwargs: Any
     key = [everything[name] for name in tuner.keys if name in everything]
     key += [str(value.dtype) for value in everything.values() if hasattr(value, "dtype")]
     seen = tuner.__dict__.setdefault("grader_keys", set())
-    if len(configs) < 2 or tuple(key) in seen:
+    if not configs or len(tuner.configs) < 2 or tuple(key) in seen:
         return
     seen.add(tuple(key))
     # What `restore_value` names, a trial leaves as it was.

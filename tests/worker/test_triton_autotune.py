@@ -31,7 +31,8 @@ spec = importlib.util.spec_from_file_location("python_worker", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 mode, turn = sys.argv[2:]
-settings = {"tuning": mode == "tuning", "trials": mode == "trials", "turn": int(turn)}
+trials = mode in ("trials", "pruned")
+settings = {"tuning": mode == "tuning", "trials": trials, "turn": int(turn)}
 module.Worker("silu.py", "silu", "cuda", **settings)
 import triton
 from triton.runtime.autotuner import Autotuner
@@ -46,7 +47,9 @@ def kernel(x, n, BLOCK):
     pass
 
 configs = [triton.Config({"BLOCK": block}) for block in (32, 64, 256)]
-tuner = triton.autotune(configs, key=["n"])(kernel)
+prune = {"early_config_prune": lambda configs, *_, **__: configs[1:2]}
+prune = prune if mode == "pruned" else None
+tuner = triton.autotune(configs, key=["n"], prune_configs_by=prune)(kernel)
 tuner.fn = Kernel()
 for _ in range(4):
     try:
@@ -86,6 +89,9 @@ def test_a_worker_that_compiles_ahead_begins_at_the_turn_of_its_first_case(tmp_p
 def test_the_first_call_with_a_key_has_a_trial_of_its_configuration(tmp_path: Path) -> None:
     found = [json.loads(line) for line in launches("trials", tmp_path, turn=1)]
     assert found == [[64, 64, 256, 32, 64]]
+    # Triton also tries the only one that is left after pruning.
+    found = [json.loads(line) for line in launches("pruned", tmp_path)]
+    assert found == [[64, 64, 64, 64, 64]]
 
 
 @pytest.mark.slow
