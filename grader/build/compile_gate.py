@@ -92,9 +92,8 @@ def to_compile(launch: dict[str, Any]) -> dict[str, Any]:
 
     Each worker has a folder of its own: with it, no run would find another's result.
     """
-    text, options = without_folders(str(launch.get("text", ""))), launch.get("options")
-    keep = code_name(text, options or {})
-    return {"kernel": launch.get("kernel"), "text": text, "options": options, "keep": keep}
+    text = without_folders(str(launch.get("text", "")))
+    return {"kernel": launch.get("kernel"), "text": text, "options": launch.get("options")}
 
 
 def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -147,23 +146,27 @@ def _compile_now(launches: dict[str, dict[str, Any]], target: Target) -> dict[st
             return {
                 key: _Result({"kernel": one["kernel"], **none}) for key, one in launches.items()
             }
-        return {
-            key: _Result(told)
-            if told.get("error")
-            else _stored(cached_folder(_GATE, key, partial(_keep, told, launch["keep"], scratch)))
-            for (key, launch), told in zip(launches.items(), results, strict=True)
-        }
+        known = {}
+        for number, (key, told) in enumerate(zip(launches, results, strict=True)):
+            keep = partial(_keep, told, scratch / str(number), _code_name(launches[key]))
+            refused = told.get("error")
+            known[key] = _Result(told) if refused else _stored(cached_folder(_GATE, key, keep))
+        return known
 
 
-def _keep(told: dict[str, Any], name: str, scratch: Path, folder: Path) -> None:
+def _keep(told: dict[str, Any], code: Path, name: str, folder: Path) -> None:
     """Keep what was told and the code, which `gpu_code` misses if it is too large.
 
     It comes from a process that runs no student code, but reads a submission's IR.
     """
     (folder / _REPORT).write_text(json.dumps(told))
-    for file in (f"{name}{kind}" for kind in _CODE):
+    for kind in _CODE:
         with contextlib.suppress(OSError):
-            (folder / file).write_bytes(read(scratch / file, _MOST_CODE))
+            (folder / f"{name}{kind}").write_bytes(read(code.with_suffix(kind), _MOST_CODE))
+
+
+def _code_name(launch: dict[str, Any]) -> str:
+    return code_name(launch["text"], launch["options"] or {})
 
 
 def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -273,7 +276,7 @@ def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
             return GpuCode(problem=f"the compiler for a GPU failed: {problem}")
     folders = tuple(result.folder for result in results if result.folder is not None)
     for folder, launch in zip(folders, distinct, strict=True):
-        if not all((folder / f"{launch['keep']}{kind}").is_file() for kind in _CODE):
+        if not all((folder / f"{_code_name(launch)}{kind}").is_file() for kind in _CODE):
             return GpuCode(problem="the compiler made more code than the grader reads")
     return GpuCode(folders=folders, launches=tuple(_compiled(results)))
 
@@ -286,12 +289,12 @@ def triton_version() -> str:
         return "none"
 
 
-def run_compiler(launches: str, folder: Path, capability: int, *options: str) -> dict[str, Any]:
+def run_compiler(launches: str, folder: Path, capability: int) -> dict[str, Any]:
     """Run `worker.triton_compile` in a folder, sandboxed; return its report, {} without one."""
     (folder / "launches.json").write_text(launches)
     program = [sys.executable, "-I", str(programs.TRITON_COMPILE), str(capability)]
     ended = spawn.run(
-        ["/bin/sh", "-c", _RUN, "sh", *program, *options],
+        ["/bin/sh", "-c", _RUN, "sh", *program],
         cwd=folder,
         environment=spawn.clean_environment(folder),
         wall_s=_WALL_S,

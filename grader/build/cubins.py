@@ -60,7 +60,7 @@ def _compile(
     lines = {}
     with scratch_folder("grade-cubins-") as scratch:
         chosen = json.dumps([launches[number] for number in numbers])
-        report = compile_gate.run_compiler(chosen, scratch, target.capability, "cubins")
+        report = compile_gate.run_compiler(chosen, scratch, target.capability)
         results = report.get("results", [])
         if len(results) != len(numbers):
             raise CubinError(str(report.get("why", "the compiler's program ended early")))

@@ -1,24 +1,23 @@
-"""The compile gate's program: compile the IR of Triton kernels for a GPU, without one.
+"""Compile the IR of Triton kernels for a GPU, without one: for the compile gate, and for replay.
 
-    python triton_compile.py CAPABILITY [cubins] < launches.json > results.json
+    python triton_compile.py CAPABILITY < launches.json > results.json
 
 Triton's IR is the work of its front end, which ran in the submission's process. The rest of the
 compiler runs here, down to the machine code of a GPU (CAPABILITY, such as 80). No code of the
 submission runs here; its IR is text of a process that does, so use the sandbox, and a writable
 TRITON_CACHE_DIR.
 
-Standard input: a JSON list of {"kernel", "text", "options"}, and "keep", a name, if the code is
-to be kept in NAME.ttgir (the GPU dialect) and NAME.ptx. Standard output: one JSON object
+Standard input: a JSON list of {"kernel", "text", "options"}. The code of launch N is left in
+N.ttgir (the GPU dialect), N.ptx and N.cubin. Standard output: one JSON object
 
     { "triton": version,
       "results": [ { "kernel", "ok", "threads", "shared_bytes",
                      "ptxas": what ptxas prints about the machine code,
                      "error": null | {"type", "message"},
                      "problem": null | why it could not be tried,
-                     "cubin": with `cubins`, what a launch of it needs to know } ] }
+                     "cubin": what a launch of it needs to know } ] }
 
-With `cubins`, the machine code of launch N is left in the file N.cubin. An `error` is the
-compiler's verdict on the kernel. A `problem` is not the student's fault.
+An `error` is the compiler's verdict on the kernel. A `problem` is not the student's fault.
 """
 
 import contextlib
@@ -45,10 +44,8 @@ _MOST_LOG = 20_000
 _VERDICTS = ("CompilationError", "PTXASError", "OutOfResources")
 
 
-def compile_all(
-    launches: list[dict[str, Any]], capability: int, *, cubins: bool = False
-) -> dict[str, Any]:
-    """Compile each launch's IR; with `cubins`, leave the machine code in this folder."""
+def compile_all(launches: list[dict[str, Any]], capability: int) -> dict[str, Any]:
+    """Compile each launch's IR; leave the code in this folder."""
     import triton
 
     from grader.worker import triton_cache_key
@@ -57,13 +54,11 @@ def compile_all(
     results = []
     for number, launch in enumerate(launches):
         empty = {"kernel": launch["kernel"], "ok": False, "error": None, "problem": None}
-        results.append({**empty, **_compile(number, launch, capability, cubins=cubins)})
+        results.append({**empty, **_compile(number, launch, capability)})
     return {"triton": triton.__version__, "results": results}
 
 
-def _compile(
-    number: int, launch: dict[str, Any], capability: int, *, cubins: bool
-) -> dict[str, Any]:
+def _compile(number: int, launch: dict[str, Any], capability: int) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
 
@@ -75,18 +70,16 @@ def _compile(
             compiled = triton.compile(_source(file), target=gpu, options=dict(launch["options"]))
     except Exception as error:
         return _judge(error)
-    result: dict[str, Any] = {
+    for kind in ("ttgir", "ptx"):
+        Path(f"{number}.{kind}").write_text(compiled.asm[kind], encoding="utf-8")
+    Path(f"{number}.cubin").write_bytes(compiled.asm["cubin"])
+    return {
         "ok": True,
         "threads": int(compiled.metadata.num_warps) * WARP,
         "shared_bytes": int(compiled.metadata.shared),
         "ptxas": "".join(log)[-_MOST_LOG:],
+        "cubin": _cubin(compiled),
     }
-    for kind in ("ttgir", "ptx") if "keep" in launch else ():
-        Path(f"{launch['keep']}.{kind}").write_text(compiled.asm[kind], encoding="utf-8")
-    if cubins:
-        Path(f"{number}.cubin").write_bytes(compiled.asm["cubin"])
-        result["cubin"] = _cubin(compiled)
-    return result
 
 
 def _cubin(compiled: Any) -> dict[str, Any]:
@@ -185,8 +178,7 @@ def main() -> None:
     """Read launches, write results."""
     results = os.dup(1)
     os.dup2(2, 1)
-    capability = int(sys.argv[1])
-    report = compile_all(json.load(sys.stdin), capability, cubins="cubins" in sys.argv[2:])
+    report = compile_all(json.load(sys.stdin), int(sys.argv[1]))
     with os.fdopen(results, "w") as out:
         json.dump(report, out)
     os._exit(0)

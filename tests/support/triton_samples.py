@@ -70,17 +70,10 @@ def run(
 
 def compiled(launches: Sequence[Told], folder: Path, **environment: str) -> list[Told]:
     """Compile launches as the gate does; their code goes into the folder. Return the results."""
-    named = [
-        {
-            **one,
-            "text": without_folders(one["text"]),
-            "keep": code_name(one["text"], one["options"]),
-        }
-        for one in launches
-    ]
+    without = [{**one, "text": without_folders(one["text"])} for one in launches]
     ended = subprocess.run(
         [sys.executable, GATE, "80"],
-        input=json.dumps(named),
+        input=json.dumps(without),
         env={**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), **environment},
         cwd=folder,
         capture_output=True,
@@ -89,6 +82,9 @@ def compiled(launches: Sequence[Told], folder: Path, **environment: str) -> list
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
     results: list[Told] = json.loads(ended.stdout)["results"]
+    for code in folder.glob("[0-9]*.*"):  # named as the executor looks for it
+        one = launches[int(code.stem)]
+        code.rename(code.with_stem(code_name(one["text"], one["options"])))
     return results
 
 
