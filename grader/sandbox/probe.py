@@ -7,7 +7,7 @@
 `isolation` starts the program `grader.worker.escape_attempts` like a submission, once as a program
 on the CPU and once as one on a GPU, and tells `grader.sandbox.policy` which layers work. It tries
 the most layers first. A temporary user needs a judge that is root, and must be able to read this
-Python; Landlock must not stop what a submission needs. A layer that would stop an honest kernel is
+Python and to enter TMPDIR; Landlock must not stop what a submission needs. A layer that would stop an honest kernel is
 left out and noted, so that no student is blamed for it; the level shows the effect.
 """
 
@@ -129,6 +129,8 @@ def _problem(result: dict[str, Any]) -> str | None:
     """Return why an honest program cannot run under these layers, None if it can."""
     if result["unreadable"]:
         return f"{result['unreadable'][0]} cannot be read there"
+    if not result["scratch"]:
+        return f"it cannot enter {tempfile.gettempdir()} (TMPDIR)"
     if result["cuda"] is not None:
         return f"CUDA does not start there: {result['cuda']}"
     return None

@@ -7,6 +7,7 @@ import re
 import socket
 import struct
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -93,6 +94,7 @@ def test_packages_of_another_environment_are_granted_and_the_course_beside_them_
 
 @pytest.fixture
 def tried_afresh() -> Iterator[None]:
+    probe.isolation()
     before = {gpu: policy.layers_in_use(gpu=gpu) for gpu in (False, True)}
     probe._measured.cache_clear()
     yield
@@ -107,6 +109,7 @@ def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
     outcomes: dict[str, object] = {
         "attempts": {"read a hidden file": None},
         "unreadable": [],
+        "scratch": True,
         "cuda": None,
     }
     failing = {**outcomes, "cuda": "CUDA error 304"}
@@ -123,12 +126,26 @@ def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
     assert policy.layers_in_use(gpu=False).landlock
 
 
+def test_no_user_of_its_own_where_another_user_cannot_enter_the_scratch_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried_afresh: None
+) -> None:
+    # A compiler whose TMPDIR is closed to it writes to /tmp, where the sandbox lets nobody write.
+    if not policy.layers_in_use(gpu=False).own_user:
+        pytest.skip("no submission has a user of its own here: see `grade doctor`")
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    found = probe.isolation()
+    assert found.notes[0] == f"no user of its own: it cannot enter {tmp_path} (TMPDIR)"
+    assert not policy.layers_in_use(gpu=False).own_user
+
+
 def test_a_layer_that_the_kernel_has_not_is_not_claimed(
     monkeypatch: pytest.MonkeyPatch, tried_afresh: None
 ) -> None:
     outcomes: dict[str, object] = {
         "attempts": {"read a hidden file": "worked"},
         "unreadable": [],
+        "scratch": True,
         "cuda": None,
     }
     monkeypatch.setattr(probe, "run_probe", lambda layers, *, gpu: outcomes)
@@ -147,6 +164,9 @@ def test_doctor_asks_for_a_readable_python_before_a_newer_kernel() -> None:
     (row,) = judge_isolation(denied)
     assert row.fix.startswith("install Python where every user can read it")
     assert "Linux 6.12" in row.fix
+    closed = replace(NONE, notes=("no user of its own: it cannot enter /root/tmp (TMPDIR)",))
+    (row,) = judge_isolation(closed)
+    assert row.fix.startswith("set TMPDIR to a folder that every user can enter, such as /tmp; if")
     (row,) = judge_isolation(NONE)
     assert row.fix.startswith("to grade other people's code, use Linux 6.12")
 

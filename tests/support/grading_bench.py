@@ -30,7 +30,7 @@ from grader.gpu.nvml import gpus
 from grader.grading import context
 from grader.judge import session
 from grader.judge.python_server import PythonServer
-from grader.sandbox import fork_server, policy
+from grader.sandbox import fork_server, policy, probe
 from grader.system import toolchain
 from grader.vocabulary import Device
 
@@ -201,6 +201,7 @@ def one_server() -> Iterator[None]:
 def scratch_folder(folder: Path) -> Iterator[Path]:
     """Put the temporary files of the block into `folder`."""
     folder.mkdir()
+    probe.isolation()
     if policy.layers_in_use(gpu=False).own_user:
         # Let workers of other users enter the folder.
         for parent in folder.parents:

@@ -79,7 +79,12 @@ def judge_cxx(facts: Facts, fixes: Fixes) -> Iterator[Row]:
         yield note("g++", f"not used: {passed_over}", cost=cost)
 
 
-_ANOTHER_USER = "install Python where every user can read it (such as /opt), not in a home folder"
+# What a submission's own user lacks: words of the note, and how to fix it.
+_ANOTHER_USER = {
+    "Permission denied": "install Python where every user can read it (such as /opt), "
+    "not in a home folder",
+    "(TMPDIR)": "set TMPDIR to a folder that every user can enter, such as /tmp",
+}
 _NEWER_KERNEL = "use Linux 6.12 or newer, where Landlock and seccomp are allowed"
 
 
@@ -89,20 +94,20 @@ def judge_isolation(isolation: Isolation | None) -> Iterator[Row]:
         return
     found = f"level {isolation.level}: {isolation.layers}"
     notes = "; ".join(isolation.notes)
-    unreadable = "Permission denied" in notes
+    own_user = "; ".join(fix for words, fix in _ANOTHER_USER.items() if words in notes)
     if isolation.level is Level.FULL:
         yield ok("sandbox", found)
         if notes:
             cost = "none for your own code: none of the attempts to leave the sandbox succeeded"
-            yield note("sandbox", notes, cost=cost, fix=_ANOTHER_USER if unreadable else "")
+            yield note("sandbox", notes, cost=cost, fix=own_user)
         return
     # A note, not a fault: students run their own code on their own machine.
     yield note(
         "sandbox",
         f"{found}; {notes}" if notes else found,
         cost=f"{'; '.join(isolation.missing)}: grade your own code only",
-        fix=f"{_ANOTHER_USER}; if that is not enough, {_NEWER_KERNEL}"
-        if unreadable
+        fix=f"{own_user}; if that is not enough, {_NEWER_KERNEL}"
+        if own_user
         else f"to grade other people's code, {_NEWER_KERNEL}",
     )
 
