@@ -7,8 +7,9 @@
 `isolation` starts the program `grader.worker.escape_attempts` like a submission, once as a program
 on the CPU and once as one on a GPU, and tells `grader.sandbox.policy` which layers work. It tries
 the most layers first. A temporary user needs a judge that is root, and must be able to read this
-Python and to enter TMPDIR; Landlock must not stop what a submission needs. A layer that would stop an honest kernel is
-left out and noted, so that no student is blamed for it; the level shows the effect.
+Python and to enter TMPDIR; Landlock must not stop what a submission needs. A layer that would stop
+an honest kernel is left out and noted, so that no student is blamed for it; the level shows the
+effect.
 """
 
 from __future__ import annotations
