@@ -1,4 +1,4 @@
-"""The details of a counters check: the source lines with the most excess transactions."""
+"""The details of a counters check: its counts, or the costliest source lines."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ def write_counters(page: Page, evidence: CountersEvidence, *, failed: bool) -> N
     if broken:
         page.sentence(f"counted on {evidence.case}:", indent=INDENT)
         page.table(_COUNTS, [_count(one) for one in evidence.counts], indent=INDENT + 2)
-    expensive = [line for line in evidence.lines if line.transactions > line.least]
-    shown = (expensive or list(evidence.lines))[:MOST_LINES]
+    lines = evidence.lines
+    if lines and lines[0].transactions > lines[0].least:
+        lines = tuple(line for line in lines if line.transactions > line.least)
+    shown = lines[:MOST_LINES]
     if failed and not broken and shown:
         page.sentence(f"counted on {evidence.case}, the costliest lines first:", indent=INDENT)
         page.table(_HEADER, [_row(line) for line in shown], indent=INDENT + 2)

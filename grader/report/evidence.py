@@ -312,6 +312,11 @@ class CounterFigure:
     ratio: float | None = None
     allowed: float | None = None
 
+    @property
+    def broken(self) -> bool:
+        """True if the figure is beyond its bound."""
+        return self.allowed is not None and self.measured > self.allowed * self.least
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedCount:
@@ -399,6 +404,9 @@ class LaunchResources:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountersEvidence(Evidence):
     """The memory accesses of one call: the worst lines first, at most ten.
+
+    The worst are those that move most if `traffic` is beyond its bound by more than other figures;
+    else those with most transactions beyond the least.
 
     They win points only if the judge saw right outputs in the same call, and if the counted
     accesses cover every array. `asked_bytes` is what the threads ask of global memory, `operations`

@@ -41,6 +41,7 @@ from grader.checks.counters.count import (
     counting_case,
     not_built,
 )
+from grader.checks.counters.messages import broken_bound
 from grader.checks.counters.totals import AccessCounts, read_host, read_triton
 from grader.gpu.nvml import Gpu
 from grader.grading.pipeline import grade
@@ -48,7 +49,7 @@ from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.judge.oracle import Oracle
 from grader.judge.python_server import PythonServer
-from grader.report.evidence import BuildEvidence, CountersEvidence
+from grader.report.evidence import BuildEvidence, CounterFigure, CountersEvidence
 from grader.report.model import CheckResult, KernelResult, to_json
 from grader.report.verdict import Verdict
 from grader.submission.reader import read_submission
@@ -630,6 +631,36 @@ def test_honest_records_are_read() -> None:
     assert (counted.asked_bytes, counted.resources) == (256, ())
     assert not read(HONEST, []).complete
     assert not read([], [SUMMARY]).complete
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked", "words"),
+    [
+        ("load", 2048, "come from global memory again and again"),
+        ("load", 128, "uses few of each sector's 32 bytes"),
+        ("load", 192, "either the same elements"),
+        ("atomic", 128, "add up in registers or in shared memory first"),
+    ],
+)
+def test_the_hint_names_the_cause_of_too_much_traffic(
+    operation: str, asked: int, words: str
+) -> None:
+    counted = replace(read([KERNEL, {**ACCESS, "operation": operation}, SUMMARY], [SUMMARY]),
+                      asked_bytes=asked)  # fmt: skip
+    figure = CounterFigure(
+        name="traffic", unit="bytes", measured=256, least=64, ratio=4.0, allowed=2.0
+    )
+    message, hint = broken_bound(figure, counted, Language.CUDA, more=0)
+    assert message.startswith("turn.cu: 100 % of the traffic is here; kernels move 4.0 times")
+    assert words in hint
+
+
+def test_the_lines_that_move_most_come_first_where_that_is_the_fault(
+    graded: Callable[..., KernelResult],
+) -> None:
+    found = evidence(counters(graded("one_thread_a_block.cu")))
+    moved = [line.transactions for line in found.lines if line.space == "global"]
+    assert moved == sorted(moved, reverse=True) and len(moved) > 1
 
 
 @pytest.mark.parametrize("change", [{"truncated": True}, {"counted_blocks": 0}])

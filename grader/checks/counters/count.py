@@ -12,7 +12,7 @@ to read and write every array once. A broken bound always costs the points.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from grader.checks.common.second_try import second_try
 from grader.checks.common.small_case import small_case
 from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
-from grader.checks.counters.totals import AccessCounts, read_host
+from grader.checks.counters.totals import AccessCounts, belongs, read_host
 from grader.judge.session import Session
 from grader.report.evidence import BoundedCount, CounterFigure, CountersEvidence
 from grader.report.verdict import Verdict
@@ -174,18 +174,17 @@ def judge_run(
     if lacking:
         return unproven(Diagnosis(Verdict.WRONG_ANSWER, lacking), scoring, evidence)
     diagnosis = Diagnosis(Verdict.ACCEPTED, messages.summary(evidence))
-    broken = [figure for figure in evidence.figures if not _within_bound(figure)]
+    broken = sum(figure.broken for figure in evidence.figures)
     beyond = [one for one in evidence.counts if one.broken]
     uncounted = [one.name for one in evidence.counts if one.counted is None]
     if beyond and scoring.scored:
         message, hint = messages.broken_count(
-            setup.built.file, beyond[0], more=len(beyond) + len(broken) - 1
+            setup.built.file, beyond[0], more=len(beyond) + broken - 1
         )
         diagnosis = Diagnosis(Verdict.TOO_SLOW, message, hint=hint)
     elif broken and scoring.scored:
-        worst = max(broken, key=lambda figure: (figure.ratio or 0) / (figure.allowed or 1))
         message, hint = messages.broken_bound(
-            worst, counted.lines, scoring.language, more=len(broken) - 1
+            _worst(evidence.figures), counted, scoring.language, more=broken - 1
         )
         diagnosis = Diagnosis(Verdict.TOO_SLOW, message, hint=hint)
     elif uncounted and scoring.scored:
@@ -215,10 +214,10 @@ def unproven(
     return CheckOutcome(diagnosis=diagnosis, evidence=evidence)
 
 
-def _within_bound(figure: CounterFigure) -> bool:
-    if figure.allowed is None or not figure.measured:
-        return True
-    return figure.measured <= figure.allowed * figure.least
+def _worst(figures: Sequence[CounterFigure]) -> CounterFigure:
+    """Return the figure that is furthest beyond its bound, any if none is."""
+    beyond = {one: (one.ratio or 0) / (one.allowed or 1) for one in figures if one.broken}
+    return max(beyond, key=beyond.__getitem__, default=figures[0])
 
 
 def _evidence(
@@ -239,19 +238,22 @@ def _evidence(
             allowed=scoring.most.get(name),
         )
 
-    worst = sorted(counted.lines, key=lambda line: (line.least - line.transactions, line.line or 0))
+    figures = (
+        figure("load_sectors", "sectors", *counted.sums("load_sectors")),
+        figure("store_sectors", "sectors", *counted.sums("store_sectors")),
+        figure("shared_wavefronts", "wavefronts", *counted.sums("shared_wavefronts")),
+        figure("traffic", "bytes", counted.moved_bytes("load", "store", "atomic"), least_bytes),
+    )
+    lines = sorted(counted.lines, key=lambda line: (line.least - line.transactions, line.line or 0))
+    if _worst(figures).name == "traffic":
+        lines.sort(key=lambda line: line.transactions * belongs(line, "traffic"), reverse=True)
     return CountersEvidence(
         tool=tool,
         case=case.name,
         launches=counted.launches,
-        figures=(
-            figure("load_sectors", "sectors", *counted.sums("load_sectors")),
-            figure("store_sectors", "sectors", *counted.sums("store_sectors")),
-            figure("shared_wavefronts", "wavefronts", *counted.sums("shared_wavefronts")),
-            figure("traffic", "bytes", counted.moved_bytes("load", "store", "atomic"), least_bytes),
-        ),
-        lines=tuple(worst[:SHOWN]),
-        lines_total=len(worst),
+        figures=figures,
+        lines=tuple(lines[:SHOWN]),
+        lines_total=len(lines),
         warps=counted.warps,
         asked_bytes=counted.asked_bytes,
         resources=counted.resources,

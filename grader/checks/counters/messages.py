@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from grader.assignment.counter_bounds import CountName, FigureName
-from grader.checks.counters.totals import belongs
+from grader.checks.counters.totals import AccessCounts, belongs
 from grader.report.evidence import BoundedCount, CounterFigure, CounterLine, CountersEvidence
 from grader.text.hints import hints
 from grader.vocabulary import Language
@@ -22,6 +22,9 @@ HOST_WROTE = (
 
 # A line with a higher ratio is named even if no bound is broken.
 _RATIO_SHOWN = 1.25
+
+# Of the bytes that are moved, the share that threads ask for: all come again, or few are used.
+_ASKED_FOR, _UNUSED = 0.9, 0.5
 
 
 def summary(evidence: CountersEvidence) -> str:
@@ -48,13 +51,15 @@ def summary(evidence: CountersEvidence) -> str:
 
 
 def broken_bound(
-    figure: CounterFigure, lines: Iterable[CounterLine], language: Language, *, more: int
+    figure: CounterFigure, counted: AccessCounts, language: Language, *, more: int
 ) -> tuple[str, str]:
     """Return message and hint for a figure beyond its bound; `more` counts the other ones."""
-    among = [line for line in lines if belongs(line, figure.name)]
+    among = [line for line in counted.lines if belongs(line, figure.name)]
+    cause: str = figure.name
     assert figure.ratio is not None and figure.allowed is not None and among
     if figure.name == "traffic":
         worst = max(among, key=lambda line: line.transactions)
+        cause = _cause_of_traffic(worst, counted.asked_bytes / figure.measured)
         what = (
             f"{_percent(worst, among)} of the traffic is here; kernels move {figure.ratio:.1f} "
             f"times the bytes of the arrays, the assignment allows {figure.allowed:g}"
@@ -67,10 +72,19 @@ def broken_bound(
         )
     place = worst.file if worst.line is None else f"{worst.file}:{worst.line}"
     others = f" (and {more} more broken)" if more else ""
-    hint = hints("counter")[figure.name]
+    hint = hints("counter")[cause]
     if language.base is Language.TRITON:
-        hint = hints("counter_triton").get(figure.name, hint)
+        hint = hints("counter_triton").get(cause, hint)
     return f"{place}: {what}{others}", hint
+
+
+def _cause_of_traffic(worst: CounterLine, asked: float) -> str:
+    """Return the cause of too much traffic; `asked` is the share that threads have asked for."""
+    if worst.access == "atomic":
+        return "traffic_of_atomics"
+    if asked >= _ASKED_FOR:
+        return "traffic_repeated"
+    return "traffic_unused" if asked <= _UNUSED else "traffic"
 
 
 _SUBJECTS: dict[FigureName, str] = {

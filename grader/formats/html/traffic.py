@@ -53,7 +53,7 @@ def panel(evidence: CountersEvidence) -> Traffic | None:
     shown = [one for one in evidence.figures if one.measured and one.least]
     if not shown:
         return None
-    broken = [one for one in shown if _broken(one)]
+    broken = [one for one in shown if one.broken]
     caption = (
         f"Counted on {evidence.case}. The solid bar is what the kernel takes, the striped bar the "
         "fewest that would do: bars of one length are perfect."
@@ -103,10 +103,6 @@ def _line(one: CounterLine) -> tuple[str, ...]:
     )
 
 
-def _broken(one: CounterFigure) -> bool:
-    return one.allowed is not None and one.measured > one.allowed * one.least
-
-
 def _asked(one: CounterFigure, evidence: CountersEvidence) -> int | None:
     """Return the bytes that threads ask for, beside the bytes that are moved."""
     return evidence.asked_bytes or None if one.name == "traffic" else None
@@ -125,7 +121,7 @@ def _bars(one: CounterFigure, y: float, evidence: CountersEvidence) -> Bars:
         least=round(one.least * scale, 1),
         allowed=None if bound is None else round(LEFT + bound * scale, 1),
         allowed_text="" if one.allowed is None else f"bound {one.allowed:g}×",
-        broken=_broken(one),
+        broken=one.broken,
         taken_text=f"{one.measured:,} {one.unit}",
         least_text=f"{one.least:,} would do",
         asked=None if asked is None else round(asked * scale, 1),
