@@ -130,9 +130,7 @@ _OTHER_NUMBER = re.compile(
 )
 
 
-_OFTEN_BY_CHANCE = re.compile(
-    rf"{_OTHER_NUMBER.pattern}|known mistake: .* \(in steps of|known mistake: .*correct"
-)
+_OFTEN_BY_CHANCE = re.compile(rf"{_OTHER_NUMBER.pattern}|known mistake: ")
 
 
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
@@ -151,8 +149,8 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         for case in named
         if few or alone[alike(case.pattern)] > 1 or 1 not in case.sizes.values()
     ]
-    # Another number for an argument would be wrong in every case that is not very small, and so
-    # would be a sum that is corrected wrong.
+    # Another number for an argument, or another formula, would be wrong in every case that is not
+    # very small.
     holds = [case for case in wrong if case.max_error is not None]
     named = [
         case
