@@ -52,6 +52,11 @@ def said(line: str, at: int = 8, **fields: Any) -> str:
         ),
         ("c[row * cols + tx] = 1;", {"kind": "race", "message": BLOCKS}, ""),
         (
+            "atomicAdd(&c[static_cast<signed char>(b[row])], 1);",
+            {**OUT, "element": -99},
+            "a `signed char` holds -128 to 127, so that a byte above 127 is a negative index",
+        ),
+        (
             "if (row < cols && col < rows) c[0] = a[row * cols + col];",
             OUT,
             "`col` is compared with `rows`, but in `a[row * cols + col]` it runs over a row of",
@@ -76,6 +81,12 @@ def said(line: str, at: int = 8, **fields: Any) -> str:
 def test_an_index(line: str, fields: dict[str, Any], words: str) -> None:
     found = said(line, **fields)
     assert words in found if words else found == ""
+
+
+@pytest.mark.parametrize(("byte", "element"), [("unsigned char", -99), ("char", -199)])
+def test_an_index_that_is_no_signed_byte(byte: str, element: int) -> None:
+    words = said(f"c[({byte})row - 200] = 1;", **{**OUT, "element": element})
+    assert "-128" not in words
 
 
 def test_two_indices_of_one_axis() -> None:

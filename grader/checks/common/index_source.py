@@ -26,6 +26,7 @@ _OTHER_NUMBERS = re.compile(r"cooperative_groups|ctaid|\btid\.|%tid")
 _CONDITION = re.compile(r"\b(?:if|while|for)\s*\(")
 # What an `if` leads to that counts behind it, too: an end, or another value of a variable.
 _LASTS = re.compile(r"\b(?:return|continue|break)\b|(?<![\w.\]])\w+\s*[-+*/]?=(?!=)")
+_SIGNED_BYTE = re.compile(r"(?<!unsigned )\b(?:signed\s+char|char|int8_t)\b")
 _COMPARED = re.compile(r"<=|>=|!=|==|<|>")
 
 
@@ -81,6 +82,8 @@ def _cause(
                 or _blocks_past_the_end(found, line, kernel, defined, text)
                 or _untested(found, line, kernel, defined)
             )
+        case "out_of_bounds" if -128 <= (found.element or 0) < 0:
+            return _signed_byte(lines[kernel.line - 1 : kernel.last])
         case "uninitialized" if found.space == "shared" and found.buffer:
             word = re.compile(rf"\b{re.escape(found.buffer)}\s*\[[^;]{{0,300}}\]\s*=(?!=)")
             body = enumerate(lines[kernel.line - 1 : kernel.last], kernel.line)
@@ -93,6 +96,17 @@ def _cause(
         case "uninitialized" if found.space == "global" and found.buffer:
             return unfilled_hint(found.buffer, kernel, text)
     return ""
+
+
+def _signed_byte(lines: Sequence[str]) -> str:
+    """Recognise a kernel that uses bytes with a sign, of which an index may be one."""
+    match = next(filter(None, map(_SIGNED_BYTE.search, lines)), None)
+    if match is None:
+        return ""
+    return (
+        f"a `{' '.join(match[0].split())}` holds -128 to 127, so that a byte above 127 is a negative "
+        "index: use `unsigned char`"
+    )
 
 
 def _read_index(found: Finding, line: str) -> str:
