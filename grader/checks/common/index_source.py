@@ -103,9 +103,10 @@ def _signed_byte(lines: Sequence[str]) -> str:
     match = next(filter(None, map(_SIGNED_BYTE.search, lines)), None)
     if match is None:
         return ""
+    kind = " ".join(match[0].split())
     return (
-        f"a `{' '.join(match[0].split())}` holds -128 to 127, so that a byte above 127 is a negative "
-        "index: use `unsigned char`"
+        f"a `{kind}` holds -128 to 127, so that a byte above 127 is a negative index: use "
+        "`unsigned char`"
     )
 
 
