@@ -411,6 +411,21 @@ def _rounded(given: PatternInput) -> str | None:
     return None
 
 
+def _just_beyond(given: PatternInput) -> str | None:
+    """Recognise errors that pass the tolerance gradually: digits are lost, no index is wrong."""
+    comparison = given.comparison
+    if not comparison.actual.dtype.is_floating_point or given.tolerance.exact:
+        return None
+    error = (comparison.actual.double() - comparison.expected).abs() / comparison.allowed
+    wrong, right = error[comparison.wrong], error[~comparison.wrong]
+    if not right.numel() or not bool(wrong.max() < 2) or not bool(right.max() > 0.5):
+        return None
+    return (
+        f"wrong elements are off by up to {float(wrong.max()):.2f} times what is allowed, right "
+        f"ones by up to {float(right.max()):.2f} times"
+    )
+
+
 def _row_factors(given: PatternInput) -> torch.Tensor | None:
     """Return the factor of each row, actual to expected; None if it is not one number in a row."""
     comparison = given.comparison
@@ -571,6 +586,7 @@ _DETECTORS: tuple[_Detector, ...] = (
     _moved,
     _whole_numbers,
     _rounded,
+    _just_beyond,
     _periodic,
     _region,
 )

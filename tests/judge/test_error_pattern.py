@@ -254,6 +254,16 @@ def test_few_wrong_elements_are_no_rounding_errors() -> None:
     assert pattern(actual, wanted) == "only the first 9 elements"
 
 
+def test_errors_that_pass_the_tolerance_gradually_are_of_precision() -> None:
+    wanted = expected(N)
+    off = torch.linspace(-1.2, 1.2, N, dtype=torch.float64).roll(N // 3)
+    bound = TOLERANCE.atol + TOLERANCE.rtol * wanted.abs()
+    said = str(pattern(wanted + off * bound, wanted))
+    assert said.startswith("wrong elements are off by up to 1.2")
+    assert said.endswith("times what is allowed, right ones by up to 1.00 times")
+    assert "what is allowed" not in str(pattern(wanted + 9 * off * bound, wanted))
+
+
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
 def test_a_narrow_type_is_named(kind: torch.dtype) -> None:
     wanted = expected(N)
