@@ -129,18 +129,19 @@ def test_a_pattern_of_one_narrow_case_does_not_speak_for_many() -> None:
 OTHER_NUMBER = "the result is that of `epsilon` = 0"
 
 
-def test_another_number_for_an_argument_leads_only_where_most_cases_show_it() -> None:
+@pytest.mark.parametrize("pattern", [OTHER_NUMBER, "the result is that of a known mistake: a sum"])
+def test_another_formula_leads_only_where_most_cases_show_it(pattern: str) -> None:
     """In a case that is nearly right, an argument that is too small to show seems to be 0."""
-    number = [wrong_case(20 + n, pattern=OTHER_NUMBER, max_error=1.0) for n in range(2)]
+    number = [wrong_case(20 + n, pattern=pattern, max_error=1.0) for n in range(2)]
     others = [wrong_case(50 + n, pattern=None, max_error=1.0) for n in range(7)]
     most = leading_case([*number, *others[:2]], Verdict.WRONG_ANSWER)
     few = leading_case([*number, *others], Verdict.WRONG_ANSWER)
-    assert most is not None and most.pattern == OTHER_NUMBER
+    assert most is not None and most.pattern == pattern
     assert few is not None and few.pattern is None
     # A case without an error in numbers, such as NaN, says nothing against it.
     undefined = [dataclasses.replace(one, max_error=None) for one in others]
     still = leading_case([*number, *undefined], Verdict.WRONG_ANSWER)
-    assert still is not None and still.pattern == OTHER_NUMBER
+    assert still is not None and still.pattern == pattern
 
 
 def test_what_is_wrong_with_an_argument_says_more_than_that_it_seems_to_be_0() -> None:
