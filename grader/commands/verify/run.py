@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def verify(
     """Verify what the command line requests, print the result, and return the exit code.
 
     With `update`, first write the generated files that are out of date; at last the first lines of
-    samples that are proposed.
+    samples that are proposed. If interrupted, print the rows so far, write no file, and pass it on.
     """
     started_s = time.monotonic()
     chosen = course_assignments(assignments)
@@ -90,13 +90,22 @@ def verify(
             f"no sample matches {' or '.join(samples)}",
             tip="give a part of VERDICT/NAME/FILE, or a pattern such as 'wrong_answer/*.cu'",
         )
-    with progress_on(Console(stderr=True)) as progress:
-        rows += _do(tasks, jobs, progress)
-    rows.sort(key=lambda row: (row.assignment, row.subject, row.check))
-    wall_s = time.monotonic() - started_s
-    where = options.gpu.name if options.gpu else "the CPU"
-    title = f"{', '.join(a.name for a in chosen)} on {where}, {jobs} at a time"
-    print_rows(rows, Console(), title=title, wall_s=wall_s)
+    left = len(tasks)
+    try:
+        with (
+            progress_on(Console(stderr=True)) as progress,
+            contextlib.closing(_do(tasks, jobs, progress)) as results,
+        ):
+            for done in results:
+                rows += done
+                left -= 1
+    finally:
+        rows.sort(key=lambda row: (row.assignment, row.subject, row.check))
+        wall_s = time.monotonic() - started_s
+        where = options.gpu.name if options.gpu else "the CPU"
+        title = f"{', '.join(a.name for a in chosen)} on {where}, {jobs} at a time"
+        undone = f"{left} of {len(tasks)} steps are left" if left else ""
+        print_rows(rows, Console(), title=title, wall_s=wall_s, undone=undone)
     if update:
         for path in _write_first_lines(rows, repository / REFERENCES):
             print(f"updated {path.relative_to(repository)}: verify it again")
@@ -154,10 +163,13 @@ def to_json(rows: Sequence[Row], options: Options, repeat: int, wall_s: float) -
     }
 
 
-def _do(tasks: Sequence[Task], jobs: int, progress: Progress) -> list[Row]:
-    rows: list[Row] = []
+def _do(
+    tasks: Sequence[Task], jobs: int, progress: Progress
+) -> Generator[Sequence[Row], None, None]:
+    """Do the tasks; yield the rows of each."""
     if not tasks:
-        return rows
+        return
+    wrong = 0
     with (
         Pool(min(jobs, len(tasks))) as pool,
         progress.step("verify", total=len(tasks)) as step,
@@ -165,10 +177,9 @@ def _do(tasks: Sequence[Task], jobs: int, progress: Progress) -> list[Row]:
         for task, task_rows in pool.results(
             sorted(tasks, key=lambda task: task.weight, reverse=True)
         ):
-            rows += task_rows
-            wrong = sum(row.state.wrong for row in rows)
+            wrong += sum(row.state.wrong for row in task_rows)
             step.advance(f"{task.title}{f' · {wrong} differ' if wrong else ''}")
-    return rows
+            yield task_rows
 
 
 def _repository(assignments: Sequence[Assignment]) -> Path:

@@ -48,8 +48,10 @@ _SHORT = {
 _SHORT_CHECK = {"correctness": "correct", "correctness, hidden": "hidden"}
 
 
-def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: float) -> None:
-    """Print all rows, with the result in the last line."""
+def print_rows(
+    rows: Sequence[Row], console: Console, *, title: str, wall_s: float, undone: str = ""
+) -> None:
+    """Print all rows, with the result in the last line; `undone` says what was not done."""
     page = Page(console)
     page.sentence((title, "bold"), most=3)
     for state, singular, plural in _FIRST:
@@ -70,7 +72,7 @@ def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: flo
         _proofs(page, [row for row in about_it if not row.verdicts and not _of_sample(row)])
         _graded(page, [row for row in about_it if row.verdicts or _of_sample(row)])
     page.blank()
-    page.sentence(*_result(rows, wall_s))
+    page.sentence(*_result(rows, wall_s, undone))
     page.print()
 
 
@@ -148,17 +150,20 @@ def _word(row: Row) -> str:
     return row.state.value.upper() if row.state.wrong else row.state.value
 
 
-def _result(rows: Sequence[Row], wall_s: float) -> list[Piece]:
+def _result(rows: Sequence[Row], wall_s: float, undone: str) -> list[Piece]:
     count = Counter(row.state for row in rows)
     judged = len(rows) - count[State.ELSEWHERE]
     words, style = f"all {judged} agree", _STYLE[State.AGREES]
+    if undone:
+        words, style = f"all {judged} so far agree", _STYLE[State.ELSEWHERE]
     if count[State.DIFFERS]:
         words, style = f"{count[State.DIFFERS]} of {judged} differ", _STYLE[State.DIFFERS]
     if count[State.FAILED]:
         failures = f"{count[State.FAILED]} could not be judged"
         words = f"{words} · {failures}" if count[State.DIFFERS] else failures
         style = _STYLE[State.FAILED]
-    rest = f" · {count[State.ELSEWHERE]} not on this device" if count[State.ELSEWHERE] else ""
+    rest = f" · {undone}" if undone else ""
+    rest += f" · {count[State.ELSEWHERE]} not on this device" if count[State.ELSEWHERE] else ""
     warnings = count[State.WARNING]
     rest += f" · {warnings} warning{'s' if warnings > 1 else ''}" if warnings else ""
     return [(words, f"bold {style}"), f"{rest} · {wall_s:.1f} s"]

@@ -127,8 +127,9 @@ def test_ctrl_c_leaves_no_process_behind(course: Course) -> None:
         family = psutil.Process(process.pid).children(recursive=True)
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
+    assert "1 of 1 steps are left" in output.splitlines()[-1]  # what was done is printed
     assert errors.strip().endswith("interrupted")
     _, alive = psutil.wait_procs(family, timeout=20)
     assert alive == []

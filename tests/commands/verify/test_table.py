@@ -20,10 +20,19 @@ def failed(subject: str, note: str = CAUSE, assignment: str = "silu") -> Row:
     )  # fmt: skip
 
 
-def printed(*rows: Row) -> str:
+def printed(*rows: Row, part: int = 1, undone: str = "") -> str:
     text = StringIO()
-    print_rows(rows, Console(file=text, width=100), title="silu", wall_s=1)
-    return text.getvalue().split("\n\n")[1]
+    print_rows(rows, Console(file=text, width=100), title="silu", wall_s=1, undone=undone)
+    return text.getvalue().split("\n\n")[part]
+
+
+def test_what_is_right_so_far_is_not_all() -> None:
+    right = replace(failed("silu.cu"), state=State.AGREES)
+    assert printed(right, part=-1).startswith("all 1 agree · 1.0 s")
+    said = printed(right, part=-1, undone="2 of 3 steps are left")
+    assert said.startswith("all 1 so far agree · 2 of 3 steps are left · 1.0 s")
+    said = printed(right, failed("silu.py"), part=-1, undone="2 of 4 steps are left")
+    assert said.startswith("1 could not be judged · 2 of 4 steps are left")
 
 
 def test_failures_with_one_cause_are_grouped() -> None:
