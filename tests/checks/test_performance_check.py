@@ -87,7 +87,7 @@ def checked(
     monkeypatch.setattr(copy_bandwidth, "_LOOK_AGAIN_S", 0.0)
     monkeypatch.setattr(check, "gpu_errors", lambda room=0: contextlib.nullcontext())
     monkeypatch.setattr(check, "loaded_baseline", lambda *_: contextlib.nullcontext())
-    monkeypatch.setattr(check, "_measure_one", one)
+    monkeypatch.setattr(check._Measuring, "one", one)
     monkeypatch.setattr(check, "performance_evidence", lambda *_: None)
     made = [
         Benchmark(name=str(n), sizes={"n": n}, bytes=Expression.parse("n"))
@@ -249,9 +249,10 @@ def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     bench: Any = SimpleNamespace(assignment=assignment, built=anything)
     monitor: Any = SimpleNamespace(disturbances=lambda: ())
     benchmark = assignment.benchmarks[0]
-    check._measure_one(
-        bench, anything, anything, anything, benchmark, monitor, 7, 8.0, 1, TIERS, Scale.STEPS, None
+    measuring = check._Measuring(
+        bench, anything, anything, anything, [benchmark], monitor, TIERS, Scale.STEPS, None
     )
+    measuring.one(benchmark, 7, 8.0)
     assert asked == [tolerance]
 
 

@@ -142,36 +142,19 @@ def check_speed(
         seeds, tuning_s = random.Random(seed), 0.0
         # One worker of torch for all benchmarks; it ends before the GPU must be idle again.
         with loaded_baseline(baseline, setup.server) as torch_session:
+            measuring = _Measuring(
+                setup, (baseline, torch_session), oracle, gpu, benchmarks, monitor, tiers, scale,
+                roofline,
+            )  # fmt: skip
             budget_s = BUDGET_S - (time.monotonic() - begun_s)
             for _ in range(2):
-                time_budget = _TimeBudget(budget_s, len(benchmarks))
-                measured: list[tuple[Benchmark, Measured]] = []
-                for benchmark in benchmarks:
-                    result = _measure_one(
-                        setup, (baseline, torch_session), oracle, gpu, benchmark, monitor,
-                        seeds.getrandbits(62),
-                        time_budget.share_s(),
-                        len(benchmarks),
-                        tiers,
-                        scale,
-                        roofline if any(tier.roof for tier in tiers) else None,
-                    )  # fmt: skip
-                    advance(benchmark.name)
-                    time_budget.taken(result)
-                    tuning_s += result.tuning_s
-                    measured.append((benchmark, result))
-                    if (
-                        result.failure is not None
-                        and result.failure.verdict is not Verdict.NOT_MEASURED
-                    ):
-                        return SpeedOutcome(
-                            diagnosis=_without_tiers(result.failure, tiers), tuning_s=tuning_s
-                        )
-                found = combine(
-                    [_figures(setup, one, roofline, result.rounds) for one, result in measured]
-                )
-                failed = next((result.failure for _, result in measured if result.failure), None)
-                decision = decide(found, tiers) if found and not failed else None
+                measured = measuring.all(seeds, budget_s, advance)
+                tuning_s += sum(result.tuning_s for _, result in measured)
+                failures = [result.failure for _, result in measured if result.failure]
+                if refused := next(filter(_refuses, failures), None):
+                    return SpeedOutcome(diagnosis=_without_tiers(refused, tiers), tuning_s=tuning_s)
+                found = combine([measuring.figures(one, result.rounds) for one, result in measured])
+                decision = decide(found, tiers) if found and not failures else None
                 if decision is not None and not decision.too_wide:
                     break
         with gpu_errors():
@@ -182,8 +165,9 @@ def check_speed(
             assignment, language, measured, found, decision, tiers, scale, copy_gb_s, monitor,
             other_processes,
         )  # fmt: skip
-    if failed is not None or decision is None:
-        diagnosis = failed or Diagnosis(Verdict.NOT_MEASURED, "too few rounds could be timed")
+    if decision is None:
+        too_few = Diagnosis(Verdict.NOT_MEASURED, "too few rounds could be timed")
+        diagnosis = failures[0] if failures else too_few
         return SpeedOutcome(diagnosis=diagnosis, evidence=evidence, tuning_s=tuning_s)
     kind = roof_kind(assignment, language, benchmarks, roofline) if roofline else "mixed"
     return SpeedOutcome(
@@ -194,64 +178,96 @@ def check_speed(
     )
 
 
-def _measure_one(
-    setup: RunSetup,
-    baseline: tuple[Built, Session],
-    oracle: Oracle,
-    gpu: Gpu,
-    benchmark: Benchmark,
-    monitor: GpuMonitor,
-    seed: int,
-    budget_s: float,
-    benchmarks: int,
-    tiers: Sequence[Tier],
-    scale: Scale,
-    roofline: Roofline | None,
-) -> Measured:
-    assignment, built = setup.assignment, setup.built
-    fewest = _ENOUGH_ROUNDS / benchmarks
+def _refuses(failure: Diagnosis) -> bool:
+    """Return whether the submission failed, and not the measurement."""
+    return failure.verdict is not Verdict.NOT_MEASURED
 
-    def enough(rounds: Sequence[Round]) -> bool:
-        if len(rounds) < fewest:
-            return False
-        found = combine([_figures(setup, benchmark, roofline, rounds)])
-        return settled(found, tiers, scale, benchmarks=benchmarks)
 
-    case = benchmark.case(seed)
-    rng = random.Random(seed)
-    started_s = time.monotonic()
-    with open_buffer_pool(
-        setup,
-        oracle,
-        case,
-        sets=sets_for(
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    """What all benchmarks of a kernel are measured with; `baseline` is torch, loaded."""
+
+    setup: RunSetup
+    baseline: tuple[Built, Session]
+    oracle: Oracle
+    gpu: Gpu
+    benchmarks: Sequence[Benchmark]
+    monitor: GpuMonitor
+    tiers: Sequence[Tier]
+    scale: Scale
+    roofline: Roofline | None
+
+    def all(
+        self, seeds: random.Random, budget_s: float, advance: Callable[[str], None]
+    ) -> list[tuple[Benchmark, Measured]]:
+        """Measure the benchmarks one after another, up to one that the submission fails."""
+        time_budget = _TimeBudget(budget_s, len(self.benchmarks))
+        measured: list[tuple[Benchmark, Measured]] = []
+        for benchmark in self.benchmarks:
+            result = self.one(benchmark, seeds.getrandbits(62), time_budget.share_s())
+            advance(benchmark.name)
+            time_budget.taken(result)
+            measured.append((benchmark, result))
+            if result.failure is not None and _refuses(result.failure):
+                break
+        return measured
+
+    def one(self, benchmark: Benchmark, seed: int, budget_s: float) -> Measured:
+        """Measure one benchmark, with inputs that the seed determines."""
+        setup, built, assignment = self.setup, self.setup.built, self.setup.assignment
+        fewest = _ENOUGH_ROUNDS / len(self.benchmarks)
+        by_roof = any(tier.roof for tier in self.tiers)
+
+        def enough(rounds: Sequence[Round]) -> bool:
+            if len(rounds) < fewest:
+                return False
+            found = combine([self.figures(benchmark, rounds, by_roof=by_roof)])
+            return settled(found, self.tiers, self.scale, benchmarks=len(self.benchmarks))
+
+        case = benchmark.case(seed)
+        rng = random.Random(seed)
+        started_s = time.monotonic()
+        sets = sets_for(
             assignment,
             benchmark,
             built.language,
-            gpu.memory_free_mib << 20,
+            self.gpu.memory_free_mib << 20,
             psutil.virtual_memory().available,
-        ),
-        seed=seed,
-    ) as pool:
-        setting_up_s = time.monotonic() - started_s
-        return measure(
-            pool,
-            (
-                built,
-                lambda: Session(
-                    built, assignment.limits, setup.server, tuning=True, contributes=True
-                ),
-                assignment.limits,
-            ),
-            baseline,
-            budget_s=max(budget_s - setting_up_s, budget_s / 2),
-            throttled=monitor.disturbances,
-            first=lambda: rng.random() < 0.5,
-            enough=enough,
-            tolerance=(
-                HOST_DRIFT_TOLERANCE if assignment.signature.in_host_memory else DRIFT_TOLERANCE
-            ),
         )
+        with open_buffer_pool(setup, self.oracle, case, sets=sets, seed=seed) as pool:
+            setting_up_s = time.monotonic() - started_s
+            return measure(
+                pool,
+                (
+                    built,
+                    lambda: Session(
+                        built, assignment.limits, setup.server, tuning=True, contributes=True
+                    ),
+                    assignment.limits,
+                ),
+                self.baseline,
+                budget_s=max(budget_s - setting_up_s, budget_s / 2),
+                throttled=self.monitor.disturbances,
+                first=lambda: rng.random() < 0.5,
+                enough=enough,
+                tolerance=(
+                    HOST_DRIFT_TOLERANCE if assignment.signature.in_host_memory else DRIFT_TOLERANCE
+                ),
+            )
+
+    def figures(
+        self, benchmark: Benchmark, rounds: Sequence[Round], *, by_roof: bool = True
+    ) -> dict[Criterion, Sequence[float]]:
+        """Return the figures of one benchmark, round by round, by criterion."""
+        shares = roof_shares(
+            self.setup.assignment,
+            self.setup.built.language,
+            benchmark,
+            self.roofline if by_roof else None,
+            rounds,
+        )
+        roof = {} if shares is None else {Criterion.ROOF: shares}
+        return {Criterion.TORCH: [one.ratio for one in rounds], **roof}
 
 
 def sets_for(
@@ -269,15 +285,6 @@ def sets_for(
     on_gpu = min(_POOL_BYTES, int(free_bytes * _POOL_SHARE)) // max(set_bytes[Memory.DEVICE], 1)
     on_host = min(_HOST_BYTES, int(host_free_bytes * _POOL_SHARE)) // max(set_bytes[Memory.HOST], 1)
     return max(_FEWEST_SETS, min(_MOST_SETS, on_gpu, on_host))
-
-
-def _figures(
-    setup: RunSetup, benchmark: Benchmark, roofline: Roofline | None, rounds: Sequence[Round]
-) -> dict[Criterion, Sequence[float]]:
-    """Return the figures of one benchmark, round by round, by criterion."""
-    shares = roof_shares(setup.assignment, setup.built.language, benchmark, roofline, rounds)
-    roof = {} if shares is None else {Criterion.ROOF: shares}
-    return {Criterion.TORCH: [one.ratio for one in rounds], **roof}
 
 
 def combine(figures: Sequence[Mapping[Criterion, Sequence[float]]]) -> dict[Criterion, Estimate]:
