@@ -49,7 +49,7 @@ class Compiler:
 
     `command(source, include_folder, output)` returns the argv; `key` identifies the tool's version,
     its flags and all that is linked in. `parts` are files of the grader that the command names
-    without a folder. `dump` is a file that the command writes beside its product, if it succeeds.
+    without a folder. `dump` is a file that the command may write beside its product.
     """
 
     name: str
@@ -168,7 +168,7 @@ def _compile_once(
     compiler: Compiler, sources: Mapping[str, str], source: str, output: Path | None, wall_s: float
 ) -> spawn.Ended:
     """Run the compiler and copy its product to `output`."""
-    name = output.name if output is not None else LIBRARY
+    product = output.name if output is not None else LIBRARY
     with scratch_dir.scratch_folder("grade-build-") as scratch:
         for part in compiler.parts():
             shutil.copyfile(part, scratch / part.name)
@@ -176,7 +176,7 @@ def _compile_once(
             (scratch / name).write_text(text, encoding="utf-8")
         # By relative paths, so that __FILE__ and messages have the student's own path.
         ended = spawn.run(
-            compiler.command(Path(source), Path(), Path(name)),
+            compiler.command(Path(source), Path(), Path(product)),
             cwd=scratch,
             environment=spawn.clean_environment(scratch) | compiler.environment,
             wall_s=wall_s,
@@ -185,11 +185,15 @@ def _compile_once(
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
         if ended.ok and output is not None:
-            # A file can make the compiler write no product, which the caller notices.
-            with contextlib.suppress(OSError):
-                output.write_bytes(scratch_dir.read(scratch / name, _FILE_MIB << 20))
-                output.chmod(0o700)  # a program must be executable
-                if compiler.dump:
+            try:
+                made = scratch_dir.read(scratch / product, _FILE_MIB << 20)
+            except FileNotFoundError as error:
+                message = f"{compiler.name} ended without an error and wrote no {product}"
+                raise GraderError(message) from error
+            output.write_bytes(made)
+            output.chmod(0o700)  # a program must be executable
+            if compiler.dump:  # of which a caller may do without
+                with contextlib.suppress(FileNotFoundError):
                     dump = scratch_dir.read(scratch / compiler.dump, _FILE_MIB << 20)
                     output.with_name(compiler.dump).write_bytes(dump)
         return ended

@@ -1,0 +1,48 @@
+"""What is kept of a compilation: what the compiler wrote, and nothing that it did not."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.build.compiler import Compiled, Compiler, compile_file
+from grader.errors import GraderError
+
+
+def compiled_by(script: str, dump: str = "") -> Compiled:
+    """Compile with a shell script that gets the source's and the product's names."""
+    return compile_file(
+        Compiler(
+            name="tool",
+            kind="test",
+            suffix=".cc",
+            key=script,
+            command=lambda source, include, output: [
+                *("/bin/sh", "-c", script, "tool", str(source), str(output))
+            ],
+            dump=dump,
+        ),
+        trampoline="first",
+        file="silu.cu",
+        text="the student's text",
+        header=("silu.h", ""),
+        wall_s=20,
+    )
+
+
+def test_the_product_and_what_lies_beside_it_are_kept() -> None:
+    library = compiled_by('cat "$1" > "$2"; echo calls > dump', dump="dump").library
+    assert library is not None
+    assert library.read_text() == "first"
+    assert library.with_name("dump").read_text() == "calls\n"
+
+
+def test_a_compiler_that_writes_nothing_has_compiled_nothing() -> None:
+    with pytest.raises(GraderError, match="tool ended without an error and wrote no kernel"):
+        compiled_by("true")
+
+
+def test_the_source_is_no_product() -> None:
+    """The last source has the name that a student chose."""
+    library = compiled_by('echo "$2" > "$2"').library
+    assert library is not None
+    assert library.read_text() == "kernel.so\n"
