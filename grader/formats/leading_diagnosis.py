@@ -29,6 +29,7 @@ _ORDER: tuple[FindingKind, ...] = (
     "barrier", "misaligned", "out_of_bounds", "invalid_copy", "race", "uninitialized", "leak",
 )  # fmt: skip
 
+_OUTSIDE_ARRAY = "an array index is outside the array"
 _MISSED_BARRIER = "threads end before a barrier"  # of the checker (`emulation/cuda_cpp/runtime`)
 # What threads that miss a barrier leave undone.
 _OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
@@ -68,7 +69,7 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
     if not verdicts & {Verdict.TAMPERED, Verdict.FORBIDDEN, Verdict.COMPILE_ERROR}:
         wrong = next((check for check in failed if check.check is CheckName.CORRECTNESS), None)
         finding = _finding(failed, explains=wrong is not None)
-        missed = _missed_barrier(kernel)
+        missed = _first_warning(kernel, _MISSED_BARRIER)
         if missed is not None and finding is not None and finding.kind in _OF_MISSED_BARRIER:
             return Lead(message=missed.message, hint=missed.hint, shown=missed)
         known = wrong is not None and _names_cause(wrong)
@@ -86,8 +87,10 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
             finding = _race_between_blocks(failed)
         if finding is not None:
             return Lead(message=finding.message, hint=finding.hint, shown=finding)
-    if Verdict.RUNTIME_ERROR in verdicts and (outside := _outside_array(kernel)) is not None:
-        return Lead(message=outside.message, hint=outside.hint, shown=outside)
+    if Verdict.RUNTIME_ERROR in verdicts:
+        outside = _first_warning(kernel, _OUTSIDE_ARRAY)
+        if outside is not None:
+            return Lead(message=outside.message, hint=outside.hint, shown=outside)
     if verdicts & {Verdict.TIME_LIMIT, Verdict.RUNTIME_ERROR}:
         endless = _warning(kernel, "is always ")
         if endless is not None:
@@ -108,16 +111,6 @@ def _names_cause(wrong: CheckResult) -> bool:
         found = {case.pattern or "" for case in wrong.evidence.cases}
         patterns |= {one for one in found if one and wrong.message.startswith(one)}
     return any(matching_hint(one, "pattern") for one in patterns)
-
-
-def _missed_barrier(kernel: KernelResult) -> Finding | None:
-    """Return the warning that threads end before a barrier, None if there is none."""
-    return _first_warning(kernel, _MISSED_BARRIER)
-
-
-def _outside_array(kernel: KernelResult) -> Finding | None:
-    """Return the warning that an index leaves a local array, which explains a crash, or None."""
-    return _first_warning(kernel, "an array index is outside the array")
 
 
 def _first_warning(kernel: KernelResult, words: str) -> Finding | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import grader
 from grader.formats import student_view
 from grader.formats.annotations import Annotation, Kind, annotated
 from grader.formats.output_format import Extras, OutputFormat
@@ -24,12 +23,7 @@ class Sarif(OutputFormat):
     def values(self, report: Report, extras: Extras) -> dict[str, Any]:
         """Return the log."""
         results = (_result(one, extras) for one in annotated(report))
-        return sarif_log(
-            results,
-            tool="gpu-grade",
-            version=grader.__version__,
-            successful=report.verdict is not Verdict.GRADER_ERROR,
-        )
+        return sarif_log(results, successful=report.verdict is not Verdict.GRADER_ERROR)
 
 
 def _result(one: Annotation, extras: Extras) -> SarifResult:

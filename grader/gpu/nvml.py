@@ -68,12 +68,10 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """The current clocks of a GPU and its highest ones."""
+    """The current clocks of a GPU."""
 
     sm_mhz: int | None
-    sm_max_mhz: int | None
     memory_mhz: int | None
-    memory_max_mhz: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,16 +228,10 @@ def _compute_mode(nvml: Any, handle: Any) -> ComputeMode | None:
 
 
 def _clocks(nvml: Any, handle: Any) -> Clocks:
-    def read(ask: Callable[..., int], clock: int) -> int | None:
-        return _optional(nvml, ask, handle, clock)
+    def read(clock: int) -> int | None:
+        return _optional(nvml, nvml.nvmlDeviceGetClockInfo, handle, clock)
 
-    now, top = nvml.nvmlDeviceGetClockInfo, nvml.nvmlDeviceGetMaxClockInfo
-    return Clocks(
-        sm_mhz=read(now, nvml.NVML_CLOCK_SM),
-        sm_max_mhz=read(top, nvml.NVML_CLOCK_SM),
-        memory_mhz=read(now, nvml.NVML_CLOCK_MEM),
-        memory_max_mhz=read(top, nvml.NVML_CLOCK_MEM),
-    )
+    return Clocks(sm_mhz=read(nvml.NVML_CLOCK_SM), memory_mhz=read(nvml.NVML_CLOCK_MEM))
 
 
 def throttle_reasons_of(nvml: Any, handle: Any) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ def merge(first: Report, second: Report, names: str) -> Merged:
         first,
         verdict=score.overall(counted),
         score=score.total(kernel.score for kernel in counted),
-        pending=round(sum(kernel.pending for kernel in counted), 2),
+        pending=score.pending(counted),
         kernels=tuple(kernels),
     )
     if filled:

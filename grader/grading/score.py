@@ -171,8 +171,8 @@ def assemble(
         title=assignment.title,
         verdict=overall(counted),
         score=total(result.score for result in counted),
-        max_score=sum(result.max_score for result in counted if not result.bonus),
-        pending=sum(result.pending for result in counted),
+        max_score=round(sum(result.max_score for result in counted if not result.bonus), 2),
+        pending=pending(counted),
         handed_in=sum(result.verdict is not Verdict.NOT_SUBMITTED for result in counted),
         kernels_total=len(counted),
         filtered=filtered,
@@ -186,6 +186,11 @@ def overall(counted: Sequence[KernelResult]) -> Verdict:
     """Return the verdict of a submission; a bonus decides only if nothing else was graded."""
     regular = [result.verdict for result in counted if not result.bonus]
     return aggregate(regular or [result.verdict for result in counted])
+
+
+def pending(counted: Sequence[KernelResult]) -> float:
+    """Return the points of a submission that are not decided yet, rounded to hundredths."""
+    return round(sum(result.pending for result in counted), 2)
 
 
 def total(scores: Iterable[float | None]) -> float | None:

@@ -36,6 +36,7 @@ from grader.system.retry import retry_start
 # A cold nvcc on a network file system takes seconds; a hanging wrapper takes for ever.
 PROBE_TIMEOUT_S = 60.0
 
+_VERSION = re.compile(r"^Version (\d+(?:\.\d+)+)", re.MULTILINE)  # of ncu, compute-sanitizer
 _LAUNCHER = "TreeLauncherSubreaper"  # a program that compute-sanitizer needs
 LOCAL_PREFIX = Path("/usr/local")
 
@@ -133,7 +134,7 @@ def search_compute_sanitizer() -> Search:
 @functools.cache
 def search_ncu() -> Search:
     """Look for ncu."""
-    return _first_that_works("ncu", _cuda_candidates("ncu"), _version_after("Version"))
+    return _first_that_works("ncu", _cuda_candidates("ncu"), _version_it_prints)
 
 
 def clear_cache() -> None:
@@ -261,16 +262,11 @@ def _nvcc_version(path: Path) -> str:
     return found.group(1)
 
 
-def _version_after(word: str) -> Callable[[Path], str]:
-    pattern = re.compile(rf"^{word} (\d+(?:\.\d+)+)", re.MULTILINE)
-
-    def version_of(path: Path) -> str:
-        found = pattern.search(_output([str(path), "--version"]))
-        if found is None:
-            raise _UnusableError("its version cannot be read")
-        return found.group(1)
-
-    return version_of
+def _version_it_prints(path: Path) -> str:
+    found = _VERSION.search(_output([str(path), "--version"]))
+    if found is None:
+        raise _UnusableError("its version cannot be read")
+    return found.group(1)
 
 
 def _sanitizer_version(path: Path) -> str:
@@ -285,7 +281,7 @@ def _sanitizer_version(path: Path) -> str:
     )
     if package.parent.name == "nvidia" and not complete:
         raise _UnusableError(f"its package lacks {_LAUNCHER}, by which it starts programs")
-    return _version_after("Version")(path)
+    return _version_it_prints(path)
 
 
 def _output(command: list[str], *, accept_failure: bool = False) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+import grader
+
 VERSION = "2.1.0"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -32,9 +34,7 @@ class SarifResult:
     other_line: int | None = None
 
 
-def sarif_log(
-    results: Iterable[SarifResult], *, tool: str, version: str, successful: bool = True
-) -> dict[str, Any]:
+def sarif_log(results: Iterable[SarifResult], *, successful: bool = True) -> dict[str, Any]:
     """Return the log of one run as JSON values; `successful` is false if the tool itself failed."""
     found = list(dict.fromkeys(results))
     placed = [one for one in found if one.path is not None]
@@ -46,8 +46,8 @@ def sarif_log(
             {
                 "tool": {
                     "driver": {
-                        "name": tool,
-                        "version": version,
+                        "name": "gpu-grade",
+                        "version": grader.__version__,
                         "rules": [{"id": rule} for rule in rules],
                     }
                 },

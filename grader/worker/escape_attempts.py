@@ -141,7 +141,6 @@ def main() -> None:
     result = {
         "unreadable": [path for path in about["needed"] if not os.access(path, os.R_OK)],
         "scratch": os.access(os.environ["TMPDIR"], os.R_OK),
-        "user": os.getuid(),
         "cuda": start_cuda() if about["gpu"] else None,
         "attempts": {name: _outcome(attempt) for name, attempt in attempts(about).items()},
     }

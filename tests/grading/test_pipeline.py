@@ -134,7 +134,7 @@ A_GPU = Gpu(
     memory_total_mib=81920,
     memory_free_mib=80000,
     compute_mode=None,
-    clocks=Clocks(sm_mhz=None, sm_max_mhz=None, memory_mhz=None, memory_max_mhz=None),
+    clocks=Clocks(sm_mhz=None, memory_mhz=None),
 )
 
 

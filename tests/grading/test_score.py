@@ -589,6 +589,11 @@ def test_submission_has_the_sum_of_the_kernels_that_count() -> None:
     assert not report.filtered
 
 
+def test_sums_of_points_are_rounded() -> None:
+    report = assemble(in_language(Language.CUDA, 0.1, 0.1), in_language(Language.TRITON, 0.2, 0.2))
+    assert (report.score, report.pending) == (0.3, 0.3)
+
+
 def test_verdict_of_the_language_that_does_not_count_is_not_the_submissions() -> None:
     worse = replace(in_language(Language.TRITON, 0.0, verdict=Verdict.TAMPERED), counted=False)
     assert assemble(in_language(Language.CUDA, 75.0), worse).verdict is Verdict.ACCEPTED

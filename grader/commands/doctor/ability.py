@@ -25,7 +25,6 @@ class Ability:
     cuda_on_cpu: bool
     triton_on_gpu: bool
     triton_on_cpu: bool
-    memory_on_gpu: bool
 
     @property
     def anything(self) -> bool:
@@ -68,7 +67,6 @@ def ability(facts: Facts) -> Ability:
         cuda_on_cpu=on_cpu and cxx_is_fit(facts),
         triton_on_gpu=gpu and triton and launcher_missing(facts) is None,
         triton_on_cpu=on_cpu and triton and packages.triton_problem is None,
-        memory_on_gpu=gpu and compilers.sanitizer.tool is not None,
     )
 
 

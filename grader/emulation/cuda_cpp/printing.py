@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from grader import __version__
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
 from grader.emulation.cuda_cpp.report import Report
 from grader.text.sarif import SarifResult, sarif_log
@@ -89,7 +88,7 @@ def write_sarif(report: Report, path: Path, *, paths: Mapping[str, str]) -> None
         )
         for found in report.findings
     ]
-    log = sarif_log([*faults, *findings], tool="gpu-grade", version=__version__)
+    log = sarif_log([*faults, *findings])
     path.write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
 
 

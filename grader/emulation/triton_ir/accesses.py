@@ -80,7 +80,6 @@ class Accesses:
             hint=findings.mask_hint(line),
             access=access,
             program=self.memory.program(program),
-            load_line=line,
         )
         self.memory.found.add(finding, at)
 
@@ -256,7 +255,6 @@ class Accesses:
             access=access,
             tensor=view.name,
             program=self.memory.program(int(found[0])),
-            load_line=line,
             count=len(found),
         )
         self.memory.found.add(finding, op.location)

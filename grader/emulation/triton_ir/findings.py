@@ -74,7 +74,6 @@ class Finding:
     other_access: Access | None = None
     block_size: tuple[int, int, int] | None = None
     space: Literal["global", "shared"] = "global"
-    load_line: int | None = None
     read_only: bool = False
     # How many programs there are, and elements from where one begins to where the next one does.
     program_step: tuple[int, int] | None = None

@@ -37,7 +37,6 @@ class Sector:
     x: float
     width: float
     used: tuple[tuple[float, float], ...]
-    after_gap: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +125,7 @@ def _sectors(found: WarpAccess) -> Sectors:
     place: dict[int, float] = {}
     x, before = start, None
     for number in numbers:
-        apart = before is not None and number - before > 1
-        x += gap if apart else 0.0
+        x += gap if before is not None and number - before > 1 else 0.0
         place[number] = x
         used = [byte - number * SECTOR for byte in sorted(asked) if byte // SECTOR == number]
         sectors.append(
@@ -141,7 +139,6 @@ def _sectors(found: WarpAccess) -> Sectors:
                     )
                     for first, count in _together(used)
                 ),
-                after_gap=apart,
             )
         )
         x, before = x + width, number
