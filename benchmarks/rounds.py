@@ -44,7 +44,7 @@ from grader.build.baseline import build_baseline
 from grader.checks.common.case_run import RunSetup
 from grader.checks.performance.benchmarks import sets_for
 from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
-from grader.checks.performance.timed_worker import StoppedError, TimedWorker, loaded_session
+from grader.checks.performance.timed_worker import StoppedError, Timed, TimedWorker, loaded_session
 from grader.gpu.nvml import gpus, visible
 from grader.judge.buffers import open_gpu
 from grader.judge.cpu_affinity import core_of, pinned_to
@@ -78,7 +78,9 @@ class Setup:
     def worker(self, pool: BufferPool, *, trusted: bool = True) -> Iterator[TimedWorker]:
         """Start a worker that runs torch, and warm it up."""
         built, server = self.bench.built, self.bench.server
-        with loaded_session(lambda: Session(built, LIMITS, server), built, LIMITS) as session:
+        with loaded_session(
+            Timed(built, LIMITS, lambda: Session(built, LIMITS, server))
+        ) as session:
             worker = TimedWorker(session, built, LIMITS, pool, trusted=trusted)
             worker.warm_up()
             yield worker

@@ -27,6 +27,7 @@ from grader.checks.common import case_run
 from grader.checks.common.diagnosis import Phase, explain
 from grader.checks.performance import measurement
 from grader.checks.performance.buffer_pool import BufferPool
+from grader.checks.performance.timed_worker import Timed
 from grader.errors import GraderError
 from grader.gpu.nvml import gpus, visible
 from grader.judge import buffers, gpu_out_of_memory
@@ -243,8 +244,9 @@ def test_memory_is_missing_while_a_submission_is_timed(
     def measured() -> measurement.Measured:
         return measurement.measure(
             pool,
-            (built, lambda: cast(Session, Filling(pool, right)), Limits()),
-            (built, cast(Session, Torch(pool, right))),
+            Timed(built, Limits(), lambda: cast(Session, Filling(pool, right))),
+            built,
+            cast(Session, Torch(pool, right)),
             budget_s=5.0,
             throttled=list,
             first=lambda: True,

@@ -250,7 +250,16 @@ def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     monitor: Any = SimpleNamespace(disturbances=lambda: ())
     benchmark = assignment.benchmarks[0]
     measuring = check._Measuring(
-        bench, anything, anything, anything, [benchmark], monitor, TIERS, Scale.STEPS, None
+        bench,
+        anything,
+        anything,
+        anything,
+        anything,
+        [benchmark],
+        monitor,
+        TIERS,
+        Scale.STEPS,
+        None,
     )
     measuring.one(benchmark, 7, 8.0)
     assert asked == [tolerance]
@@ -402,9 +411,12 @@ def test_evidence_has_both_figures_and_the_share_of_the_points() -> None:
         ROOF: Estimate(low=0.54, median=0.55, high=0.56, rounds=8),
     }
     tiers = (Tier(speedup=0.7, roof=0.4, share=0.6), Tier(speedup=0.9, roof=0.5, share=1.0))
+    roofline = roofline_of(
+        assignment, Language.TRITON, assignment.benchmarks, 2970.0, monitor.peaks()
+    )
     made = figures.performance_evidence(
         assignment, Language.TRITON, measured, found, decide(found, tiers), tiers, Scale.STEPS,
-        2970.0, monitor, 0,
+        2970.0, roofline, monitor, 0,
     )  # fmt: skip
     assert (made.speedup, made.roof, made.roof_low, made.roof_high) == (0.8, 0.55, 0.54, 0.56)
     assert (made.roof_kind, made.peak_tflop_s, made.roof_gb_s) == ("peak", 1000.0, 2970.0)

@@ -34,7 +34,7 @@ from grader.checks.performance.measurement import (
     Round,
     measure,
 )
-from grader.checks.performance.timed_worker import loaded_session
+from grader.checks.performance.timed_worker import Timed, loaded_session
 from grader.judge.oracle import Oracle
 from grader.judge.outcome import Outcome
 from grader.judge.python_server import PythonServer
@@ -167,13 +167,14 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         with (
             open_buffer_pool(bench, Oracle(assignment), case, sets=SETS, seed=3) as made,
             loaded_session(
-                lambda: start("torch", baseline, torch_cost), baseline, Limits()
+                Timed(baseline, Limits(), lambda: start("torch", baseline, torch_cost))
             ) as torch_session,
         ):
             return measure(
                 made,
-                (built, lambda: start("hand-in", built, cost), Limits()),
-                (baseline, torch_session),
+                Timed(built, Limits(), lambda: start("hand-in", built, cost)),
+                baseline,
+                torch_session,
                 budget_s=budget_s,
                 throttled=throttled,
                 first=lambda: True,

@@ -33,6 +33,7 @@ from grader.checks.performance.measurement import (
     measure,
 )
 from grader.checks.performance.roof import WORDS, roof_kind, roof_shares, roofline_of
+from grader.checks.performance.timed_worker import Timed
 from grader.gpu.lock import exclusive_use
 from grader.gpu.monitor import GpuMonitor
 from grader.gpu.nvml import Gpu
@@ -143,7 +144,7 @@ def check_speed(
         # One worker of torch for all benchmarks; it ends before the GPU must be idle again.
         with loaded_baseline(baseline, setup.server) as torch_session:
             measuring = _Measuring(
-                setup, (baseline, torch_session), oracle, gpu, benchmarks, monitor, tiers, scale,
+                setup, baseline, torch_session, oracle, gpu, benchmarks, monitor, tiers, scale,
                 roofline,
             )  # fmt: skip
             budget_s = BUDGET_S - (time.monotonic() - begun_s)
@@ -162,8 +163,8 @@ def check_speed(
         if busy is not None:  # it may have been busy during the rounds
             return SpeedOutcome(diagnosis=busy)
         evidence = performance_evidence(
-            assignment, language, measured, found, decision, tiers, scale, copy_gb_s, monitor,
-            other_processes,
+            assignment, language, measured, found, decision, tiers, scale, copy_gb_s, roofline,
+            monitor, other_processes,
         )  # fmt: skip
     if decision is None:
         too_few = Diagnosis(Verdict.NOT_MEASURED, "too few rounds could be timed")
@@ -185,10 +186,11 @@ def _refuses(failure: Diagnosis) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Measuring:
-    """What all benchmarks of a kernel are measured with; `baseline` is torch, loaded."""
+    """What all benchmarks of a kernel are measured with; `torch_session` has `baseline` loaded."""
 
     setup: RunSetup
-    baseline: tuple[Built, Session]
+    baseline: Built
+    torch_session: Session
     oracle: Oracle
     gpu: Gpu
     benchmarks: Sequence[Benchmark]
@@ -224,6 +226,9 @@ class _Measuring:
             found = combine([self.figures(benchmark, rounds, by_roof=by_roof)])
             return settled(found, self.tiers, self.scale, benchmarks=len(self.benchmarks))
 
+        def start() -> Session:
+            return Session(built, assignment.limits, setup.server, tuning=True, contributes=True)
+
         case = benchmark.case(seed)
         rng = random.Random(seed)
         started_s = time.monotonic()
@@ -238,14 +243,9 @@ class _Measuring:
             setting_up_s = time.monotonic() - started_s
             return measure(
                 pool,
-                (
-                    built,
-                    lambda: Session(
-                        built, assignment.limits, setup.server, tuning=True, contributes=True
-                    ),
-                    assignment.limits,
-                ),
+                Timed(built, assignment.limits, start),
                 self.baseline,
+                self.torch_session,
                 budget_s=max(budget_s - setting_up_s, budget_s / 2),
                 throttled=self.monitor.disturbances,
                 first=lambda: rng.random() < 0.5,

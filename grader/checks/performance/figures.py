@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from grader.assignment.model import Assignment, Benchmark
 from grader.checks.performance.measurement import Measured
-from grader.checks.performance.roof import roof_kind, roofline_of, work_of
+from grader.checks.performance.roof import roof_kind, work_of
 from grader.gpu.monitor import GpuMonitor, Peaks
 from grader.report.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
 from grader.timing.decision import Criterion, Decision, Found, Scale, Tier, share_of
@@ -28,14 +28,12 @@ def performance_evidence(
     tiers: Sequence[Tier],
     scale: Scale,
     copy_gb_s: float,
+    roofline: Roofline | None,
     monitor: GpuMonitor,
     other_processes: int,
 ) -> PerformanceEvidence:
     """Return the evidence of a measurement; `other_processes` counts those on the GPU."""
     state, peaks = monitor.state(), monitor.peaks()
-    roofline = roofline_of(
-        assignment, language, [benchmark for benchmark, _ in measured], copy_gb_s, peaks
-    )
     timings = tuple(
         timing_of(assignment, language, benchmark, one, roofline)
         for benchmark, one in measured

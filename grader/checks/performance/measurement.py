@@ -44,6 +44,7 @@ from grader.checks.performance.buffer_pool import BufferPool
 from grader.checks.performance.timed_worker import (
     Burst,
     StoppedError,
+    Timed,
     TimedWorker,
     loaded_session,
     overhead_s,
@@ -129,8 +130,9 @@ class Measured:
 
 def measure(
     pool: BufferPool,
-    submission: tuple[Built, Callable[[], Session], Limits],
-    baseline: tuple[Built, Session],
+    submission: Timed,
+    baseline: Built,
+    baseline_session: Session,
     *,
     budget_s: float,
     throttled: Callable[[], Sequence[str]],
@@ -146,12 +148,11 @@ def measure(
     tunes. A slow GPU may take longer: there are always as many rounds as an interval needs.
     """
     deadline_s = time.monotonic() + budget_s
-    built, baseline_session = baseline
     collecting = gc.isenabled()
     gc.disable()  # a collection can start at any moment and takes milliseconds
     try:
         baseline_worker = _baseline_step(
-            lambda: TimedWorker(baseline_session, built, BASELINE_LIMITS, pool, trusted=True)
+            lambda: TimedWorker(baseline_session, baseline, BASELINE_LIMITS, pool, trusted=True)
         )
         _baseline_step(baseline_worker.warm_up)
         begun_s = time.monotonic()
@@ -159,8 +160,10 @@ def measure(
         if tolerance.retime_alone:
             deadline_s -= time.monotonic() - begun_s
         try:
-            with gpu_errors(), loaded_session(submission[1], submission[0], submission[2]) as own:
-                worker = TimedWorker(own, submission[0], submission[2], pool, other=baseline_worker)
+            with gpu_errors(), loaded_session(submission) as own:
+                worker = TimedWorker(
+                    own, submission.built, submission.limits, pool, other=baseline_worker
+                )
                 call_s = worker.warm_up(overhead_s(single_burst_s, alone_s))
                 if call_s > max(_FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO * alone_s):
                     return Measured(failure=_far_too_slow(call_s, alone_s))
@@ -169,7 +172,7 @@ def measure(
         except GpuOutOfMemoryError:
             # The worker has ended: if the memory is free now, the submission held it.
             return Measured(
-                failure=out_of_memory_diagnosis(submission[0], lambda: pool.refresh([0]))
+                failure=out_of_memory_diagnosis(submission.built, lambda: pool.refresh([0]))
             )
         if tolerance.retime_alone:
             rounds.set_alone_after(_baseline_step(baseline_worker.time_alone)[1])
@@ -186,10 +189,8 @@ def measure(
 def loaded_baseline(built: Built, server: PythonServer | None) -> Iterator[Session]:
     """Start a session of the baseline for the block, with the baseline loaded."""
     with ExitStack() as ending:
-        loading = loaded_session(
-            lambda: Session(built, BASELINE_LIMITS, server), built, BASELINE_LIMITS
-        )
-        yield _baseline_step(lambda: ending.enter_context(loading))
+        timed = Timed(built, BASELINE_LIMITS, lambda: Session(built, BASELINE_LIMITS, server))
+        yield _baseline_step(lambda: ending.enter_context(loaded_session(timed)))
 
 
 def _far_too_slow(call_s: float, alone_s: float) -> Diagnosis:

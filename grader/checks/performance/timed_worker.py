@@ -58,13 +58,22 @@ def overhead_s(single_burst_s: Sequence[float], call_s: float) -> float:
     return min(max(one_s - call_s, 0.0), one_s)
 
 
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A build that is timed, its limits, and what starts a session of it."""
+
+    built: Built
+    limits: Limits
+    start: Callable[[], Session]
+
+
 @contextmanager
-def loaded_session(start: Callable[[], Session], built: Built, limits: Limits) -> Iterator[Session]:
+def loaded_session(timed: Timed) -> Iterator[Session]:
     """Start a session for the block and load what was built; raise StoppedError if it cannot be."""
-    with start() as session:
+    with timed.start() as session:
         outcome = session.load()
         if not outcome.done:
-            raise StoppedError(explain(outcome, built, limits, Phase.LOADING))
+            raise StoppedError(explain(outcome, timed.built, timed.limits, Phase.LOADING))
         yield session
 
 
