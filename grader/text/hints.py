@@ -7,11 +7,22 @@ from collections.abc import Mapping
 
 from grader.text.data_file import read_data
 
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
 
 def hints(table: str) -> Mapping[str, str]:
     """Return the hints of a table of the file by their keys."""
     found: Mapping[str, str] = read_data("text/hints.toml")[table]
     return found
+
+
+def filled(table: str, key: str, **values: object) -> str:
+    """Return a hint with a value for each of its `{placeholders}`.
+
+    A value is not searched for more of them: names of students may look like one. Raises KeyError
+    for a placeholder without a value.
+    """
+    return PLACEHOLDER.sub(lambda found: str(values[found[1]]), hints(table)[key])
 
 
 def matching_hint(message: str, *tables: str) -> str:

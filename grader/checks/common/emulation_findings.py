@@ -16,7 +16,7 @@ from grader.emulation.cuda_cpp.findings import Finding as HostFinding
 from grader.emulation.cuda_cpp.findings import barrier_between
 from grader.emulation.cuda_cpp.report import Report, report_of
 from grader.report.evidence import Finding
-from grader.text.hints import hints
+from grader.text.hints import filled, hints
 
 TOOL = "host device"
 _SPACES: dict[str, Literal["global", "shared"]] = {"global": "global", "shared": "shared"}
@@ -122,14 +122,14 @@ def _hint(found: HostFinding, text: str) -> str:
     if found.kind == "misaligned" and found.offset is not None:
         width, bytes_ = (found.access_bytes or 0) // 4, found.access_bytes or 0
         if width > 1 and found.offset % bytes_ and found.offset % 4 == 0:
-            words = _FOUND["between two vectors"].replace("ELEMENT", str(found.offset // 4))
-            return words.replace("WIDTH", str(width)).replace("BYTES", str(bytes_))
+            units = {"element": found.offset // 4, "width": width, "bytes": bytes_}
+            return filled("found", "between two vectors", **units)
     if found.message == "host code accesses memory outside an allocation" and found.buffer:
         call = re.search(
             rf"[aA]lloc\w*\([^;]{{0,300}}&\s*{re.escape(found.buffer)}\b[^;]{{0,300}};", text
         )
         if call and "sizeof" not in call[0]:
-            return _FOUND["an allocation without sizeof"].replace("BUFFER", found.buffer)
+            return filled("found", "an allocation without sizeof", buffer=found.buffer)
     changed = _CHANGED.search(_line(text, found.line))
     own_line = found.kind == "race" and found.line == found.other_line
     # A sum in shared memory adds other elements of the array, as a tree does, or nothing of it.
@@ -138,8 +138,7 @@ def _hint(found: HostFinding, text: str) -> str:
     )
     alone = alone or found.space == "global"
     if own_line and changed and found.buffer in changed.groups() and alone:
-        words = _FOUND["one element is changed"].replace("LINE", str(found.line))
-        return words.replace("BUFFER", str(found.buffer))
+        return filled("found", "one element is changed", line=found.line, buffer=found.buffer)
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
         return _FOUND["one element of all" if found.write and found.other_write else "one line"]
     apart = found.kind == "race" and "different blocks" in found.message
@@ -148,8 +147,8 @@ def _hint(found: HostFinding, text: str) -> str:
         if not found.write:
             added, read = read, added
         if re.search(r"\batomic\w+\s*\(", _line(text, added)):
-            words = _FOUND["blocks are not waited for"].replace("BUFFER", str(found.buffer))
-            return words.replace("READ", str(read)).replace("ADD", str(added))
+            lines = {"read": read, "add": added}
+            return filled("found", "blocks are not waited for", buffer=found.buffer, **lines)
     both_write = found.kind == "race" and found.write and found.other_write
     in_block = found.kind == "race" and "threads of one block" in found.message
     if in_block and found.line and found.other_line:
@@ -160,10 +159,10 @@ def _hint(found: HostFinding, text: str) -> str:
         pointer = re.search(r"sizeof\(?\s*(\w+)", _line(text, found.line))
         types = ("float", "double", "int", "char", "long", "unsigned", "half", "__half")
         if found.access_bytes == 8 and pointer and pointer[1] not in types:
-            return _FOUND["size of a pointer"].replace("NAME", pointer[1])
+            return filled("found", "size of a pointer", name=pointer[1])
         own = re.search(rf"[aA]lloc\w*\([^;]{{0,300}}&\s*{re.escape(found.buffer or '?')}\b", text)
         if rest == 0 and times in (2, 4, 8) and own:
-            return _FOUND["bytes are elements"].replace("TIMES", str(times))
+            return filled("found", "bytes are elements", times=times)
     several = found.buffer_bytes != found.access_bytes
     if both_write and several and "different blocks" in found.message:
         return _FOUND["one element of all blocks"]
@@ -178,10 +177,14 @@ def two_lines_hint(
         zip(lines, accesses, strict=True), key=lambda one: one[0]
     )
     between = barrier_between(text, other_line, line, barrier="__syncthreads")
-    words = _FOUND["two lines, other side" if between else "two lines"]
-    words = words.replace("OTHER_LINE", str(other_line))
-    words = words.replace("OTHER_ACCESS", str(other_access))
-    return words.replace("ACCESS", str(access)).replace("LINE", str(line))
+    return filled(
+        "found",
+        "two lines, other side" if between else "two lines",
+        line=line,
+        access=access,
+        other_line=other_line,
+        other_access=other_access,
+    )
 
 
 def _line(text: str, line: int | None) -> str:
@@ -219,16 +222,16 @@ def _beyond(found: HostFinding, text: str) -> str:
     first = max((at for at, words in lines.items() if "__global__" in words), default=1)
     for at, words in lines.items():
         if at > first and (key := _joined_wrong(words)):
-            return _FOUND[key].replace("LINE", str(at))
+            return filled("found", key, line=at)
     inclusive = [at for at, words in near.items() if "<=" in words]
     if inclusive and element == elements:
-        return _FOUND["one past the end"].replace("LINE", str(inclusive[-1]))
+        return filled("found", "one past the end", line=inclusive[-1])
     returns = [at for at, words in near.items() if _RETURNS_BEHIND.search(words)]
     if returns and element == elements:
-        return _FOUND["one past a return"].replace("LINE", str(returns[-1]))
+        return filled("found", "one past a return", line=returns[-1])
     guards = [at for at, words in near.items() if at > line - 3 and _GUARD.search(words)]
     if guards:
-        return _FOUND["the guard lets it through"].replace("LINE", str(guards[-1]))
+        return filled("found", "the guard lets it through", line=guards[-1])
     if found.thread == (0, 0, 0):
         return _FOUND["the first thread is past the end"]
     return hint(found.kind)

@@ -13,7 +13,7 @@ from grader.checks.common import cpp_code
 from grader.checks.common.size_product import Product, product
 from grader.checks.common.stuck_loops import Loop, loops
 from grader.report.evidence import Finding
-from grader.text.hints import hints
+from grader.text.hints import filled
 from grader.vocabulary import Language
 
 _MOST_SHOWN = 60  # characters of a condition
@@ -34,7 +34,7 @@ def allocation_hint(text: str, line: int | None) -> str:
         for number, other in enumerate(lines, start=1):
             given = re.search(rf"\b{word}\s*=[^;=]{{0,300}}\bmalloc\s*\(([^;]+)\)\s*;", other)
             if given and "sizeof" not in given[1]:
-                return hints("found")["an allocation without sizeof"].replace("BUFFER", name)
+                return filled("found", "an allocation without sizeof", buffer=name)
             made = re.search(rf"\b{word}\s*=\s*new\s+\w+\s*\[([^;]+)\]\s*;", other)
             made = made or re.search(
                 rf"\bvector\s*<[^;]{{0,300}}>\s*{word}\s*[({{]([^;,]+)[)}},]", other
@@ -57,9 +57,8 @@ def room_hint(text: str, found: Finding) -> str:
     for number, size in allocations(text, found.buffer or "?")[:1]:
         if words := _other_length(text, found, number, size):
             return words
-        words = hints("found")["room for an index"].replace("BUFFER", str(found.buffer))
-        words = words.replace("BYTES", size).replace("NUMBER", str(number))
-        return words.replace("LINE", str(found.line))
+        place = {"buffer": found.buffer, "line": found.line}
+        return filled("found", "room for an index", bytes=size, number=number, **place)
     return ""
 
 

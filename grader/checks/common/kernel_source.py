@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.checks.common.python_text import parsed, walk
 from grader.checks.common.triton_index_source import turned_hint, values_of, words_of
 from grader.text.did_you_mean import did_you_mean
-from grader.text.hints import hints
+from grader.text.hints import filled
 
 _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce"})
 _SHAPES = re.compile(
@@ -35,7 +35,7 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         known = _language_names()
         name = found["name"]
         if name in known:
-            return hints("kernel_source")["elsewhere"].replace("NAME", f"tl.{name}")
+            return filled("kernel_source", "elsewhere", name=f"tl.{name}")
         return did_you_mean(name, known).removeprefix("; ").replace("`", "`tl.", 1)
     if "arguments must be of type tl.constexpr" in message and line is not None:
         return _range_of_a_number(text, line)
@@ -44,8 +44,8 @@ def source_hint(message: str, text: str, line: int | None) -> str:
     if carried := _CARRIED.search(message):
         return _loaded_twice(text, line, carried[1]) or _reduced_before(text, message, carried[1])
     if line is not None and _SHAPES.search(message) and (product := _product(text, line)):
-        words = hints("kernel_source")["product"].replace("LINE", str(line))
-        return words.replace("LEFT", product[0]).replace("RIGHT", product[1])
+        left, right = product
+        return filled("kernel_source", "product", line=line, left=left, right=right)
     if line is not None and _SHAPES.search(message):
         function = _function_at(text, line)
         if function is not None and (words := turned_hint(function, line)):
@@ -53,8 +53,7 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         dropped = _reduction(text, line)
         if dropped is not None:
             at, call, axis = dropped
-            words = hints("kernel_source")["reduction"]
-            return words.replace("LINE", str(at)).replace("CALL", call).replace("AXIS", axis)
+            return filled("kernel_source", "reduction", line=at, call=call, axis=axis)
     return ""
 
 
@@ -86,8 +85,8 @@ def never_cleared(text: str, entry: str, output: str) -> str:
         added = re.search(r"\btl\.atomic_add\(\s*(\w+)", body)
         if added is not None and f"{function.name}[" in words:
             line = function.body[0].lineno + body.count("\n", 0, added.start())
-            found = hints("kernel_source")["not_cleared"].replace("LINE", str(line))
-            return found.replace("OUTPUT", output).replace("KERNEL", function.name)
+            names = {"output": output, "kernel": function.name}
+            return filled("kernel_source", "not_cleared", line=line, **names)
     return ""
 
 
@@ -102,8 +101,8 @@ def whole_quotient(text: str) -> str:
             made = words_of(node.left, values)
             whole = made & {"arange", "program_id"} and not made & {"load", "float32", "float16"}
             if whole and isinstance(node.right, ast.Name) and node.right.id in sizes:
-                words = hints("kernel_source")["fraction"].replace("LINE", str(node.lineno))
-                return words.replace("QUOTIENT", ast.unparse(node))
+                quotient = ast.unparse(node)
+                return filled("kernel_source", "fraction", line=node.lineno, quotient=quotient)
     return ""
 
 
@@ -119,8 +118,8 @@ def scratch_hint(text: str) -> str:
     ]
     if len(made) != 1:
         return ""
-    words = hints("kernel_source")["scratch"].replace("LINE", str(made[0].lineno))
-    return words.replace("LENGTH", ast.unparse(made[0].args[0]))
+    length = ast.unparse(made[0].args[0])
+    return filled("kernel_source", "scratch", line=made[0].lineno, length=length)
 
 
 def short_tensor(text: str) -> str:
@@ -133,8 +132,8 @@ def short_tensor(text: str) -> str:
         kinds = [ast.unparse(one.value) for one in node.value.keywords if one.arg == "dtype"]
         short = made and kinds and kinds[0] in ("torch.float16", "torch.half", "torch.bfloat16")
         if short and isinstance(node.targets[0], ast.Name):
-            words = hints("kernel_source")["short_tensor"].replace("LINE", str(node.lineno))
-            return words.replace("NAME", node.targets[0].id).replace("TYPE", kinds[0])
+            names = {"name": node.targets[0].id, "type": kinds[0]}
+            return filled("kernel_source", "short_tensor", line=node.lineno, **names)
     return ""
 
 
@@ -153,10 +152,10 @@ def stores_nothing(text: str, kernel: str) -> str:
             for target in node.targets
             if isinstance(target, ast.Name) and target.id in pointers
         ]
-        words = hints("kernel_source")["no_store"].replace("KERNEL", kernel)
+        words = filled("kernel_source", "no_store", kernel=kernel)
         if len(set_) == 1:
-            (line, name), named = set_[0], hints("kernel_source")["named"]
-            words += "; " + named.replace("LINE", str(line)).replace("NAME", name)
+            ((line, name),) = set_
+            words += "; " + filled("kernel_source", "named", line=line, name=name)
         return words
     return ""
 
@@ -187,8 +186,8 @@ def _range_of_a_number(text: str, line: int) -> str:
         if ast.unparse(node.func) == "tl.arange" and isinstance(end, ast.Name):
             own = {one.arg for one in function.args.args} if function else set()
             if end.id in own - set(fixed):
-                words = hints("kernel_source")["range_of_a_number"].replace("LINE", str(line))
-                return words.replace("NAME", end.id).replace("WIDTH", " or ".join(fixed))
+                names = {"name": end.id, "width": " or ".join(fixed)}
+                return filled("kernel_source", "range_of_a_number", line=line, **names)
     return ""
 
 
@@ -208,8 +207,8 @@ def _axis_is_a_block(text: str) -> str:
             name, other = ast.unparse(node.func), node.args[1]
             block = isinstance(other, ast.Name) and words_of(other, values) & {"load", "arange"}
             if name in ("tl.max", "tl.min", "tl.sum") and block:
-                words = hints("kernel_source")[name.removeprefix("tl.") + "_of_two"]
-                return words.replace("LINE", str(node.lineno))
+                key = name.removeprefix("tl.") + "_of_two"
+                return filled("kernel_source", key, line=node.lineno)
     return ""
 
 
@@ -237,8 +236,8 @@ def _loaded_twice(text: str, line: int | None, name: str) -> str:
         inside = [at for at in loads if any(first < at <= last for first, last in loops)]
         before = [at for at in loads if at not in inside]
         if len(inside) == 1 and before:
-            words = hints("kernel_source")["loaded_twice"].replace("NAME", name)
-            return words.replace("FIRST", str(max(before))).replace("LINE", str(inside[0]))
+            lines = {"first": max(before), "line": inside[0]}
+            return filled("kernel_source", "loaded_twice", name=name, **lines)
     return ""
 
 
@@ -252,8 +251,8 @@ def _reduced_before(text: str, message: str, name: str) -> str:
             if not isinstance(node, ast.Assign) or name not in map(ast.unparse, node.targets):
                 continue
             for call, axis in _reductions(node):
-                words = hints("kernel_source")["reduction"].replace("LINE", str(node.lineno))
-                return words.replace("CALL", call).replace("AXIS", axis)
+                names = {"call": call, "axis": axis}
+                return filled("kernel_source", "reduction", line=node.lineno, **names)
     return ""
 
 

@@ -37,7 +37,7 @@ from grader.checks.common.triton_grid_source import (
 )
 from grader.emulation.cuda_cpp import parted_warps
 from grader.report.evidence import Finding
-from grader.text.hints import hints
+from grader.text.hints import PLACEHOLDER, filled, hints
 from grader.vocabulary import Language
 
 # Hints that say what a finding's figures prove: the source does not know better.
@@ -54,12 +54,11 @@ _PROVEN = (
     "programs begin within rows",
     "rows are no multiple",
 )
-_PLACEHOLDER = re.compile(r"\b[A-Z]{4,}\b")
 
 
 def _words(key: str) -> str:
     """Return a regular expression for a hint whose placeholders are filled in."""
-    return ".+".join(map(re.escape, _PLACEHOLDER.split(hints("found")[key])))
+    return ".+".join(map(re.escape, PLACEHOLDER.split(hints("found")[key])))
 
 
 _PROVEN_HINT = re.compile("|".join(map(_words, _PROVEN)))
@@ -180,6 +179,5 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
     if is_read and found.buffer in outputs and not words:
         words = copied_in_part_hint(text, str(found.buffer), signature)
     if is_read and found.buffer in outputs and not words:
-        words = hints("found")["an output is read"].replace("BUFFER", str(found.buffer))
-        words = words.replace("KERNEL", kernel)
+        words = filled("found", "an output is read", buffer=found.buffer, kernel=kernel)
     return words or found.hint

@@ -50,7 +50,7 @@ from grader.checks.common.triton_grid_source import (
 )
 from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
 from grader.report.verdict import Verdict
-from grader.text.hints import hints, matching_hint
+from grader.text.hints import filled, hints, matching_hint
 from grader.vocabulary import Device, Language
 
 KEPT = "right in a process of its own, wrong after other calls"
@@ -91,8 +91,7 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     if pattern.startswith(NOTHING_WRITTEN) and built.language.base is Language.TRITON:
         line = rebound_name(built.text, built.entry, output)
         if line is not None:
-            words = hints("kernel_source")["rebound"]
-            return words.replace("LINE", str(line)).replace("NAME", output)
+            return filled("kernel_source", "rebound", line=line, name=output)
         if seen.kernel and (words := stores_nothing(built.text, seen.kernel)):
             return words
     triton = built.language.base is Language.TRITON

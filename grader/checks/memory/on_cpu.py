@@ -33,7 +33,7 @@ from grader.checks.memory.writers import small_writers
 from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
 from grader.report.evidence import Finding, MemoryEvidence
-from grader.text.hints import hints
+from grader.text.hints import filled
 from grader.vocabulary import Device, Memory, Visibility
 
 _TAMPERED = "the submission wrote into the memory checker's report"
@@ -161,9 +161,9 @@ def _with_row_length(found: Finding, setup: RunSetup, cases: Sequence[Case]) -> 
     if width < 2 or length % width == 0:
         return found
     assert array.shape is not None
-    words = hints("found")["rows are no multiple"].replace("SIZE", array.shape[1].text)
-    words = words.replace("BUFFER", array.name).replace("NUMBER", str(length))
-    return replace(found, hint=words.replace("WIDTH", str(width)))
+    names = {"buffer": array.name, "size": array.shape[1].text}
+    hint = filled("found", "rows are no multiple", number=length, width=width, **names)
+    return replace(found, hint=hint)
 
 
 def _unproven(setup: RunSetup, run: Report) -> str | None:
@@ -214,9 +214,9 @@ def _with_row_step(
     if programs != rows or step < 2 or length < 2 or step % length == 0:
         return record
     assert array.shape is not None
-    words = hints("found")["programs begin within rows"].replace("STEP", f"{step:,}")
-    words = words.replace("BUFFER", array.name).replace("SIZE", array.shape[1].text)
-    return {**record, "hint": words.replace("NUMBER", f"{length:,}")}
+    names = {"buffer": array.name, "size": array.shape[1].text}
+    numbers = {"step": f"{step:,}", "number": f"{length:,}"}
+    return {**record, "hint": filled("found", "programs begin within rows", **names, **numbers)}
 
 
 def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]) -> ToolResult:

@@ -1,0 +1,17 @@
+"""Hints that name what a student wrote."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.text.hints import filled
+
+
+def test_a_name_that_looks_like_a_placeholder_stays() -> None:
+    words = filled("kernel_source", "range_of_a_number", line=3, name="{width}", width="BLOCK")
+    assert words.startswith("`{width}` is known at the launch only: write tl.arange(0, BLOCK) in")
+
+
+def test_a_placeholder_without_a_value_is_an_error() -> None:
+    with pytest.raises(KeyError, match="name"):
+        filled("kernel_source", "named", line=3)
