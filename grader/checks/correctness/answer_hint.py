@@ -48,7 +48,7 @@ from grader.checks.common.triton_grid_source import (
     size_of_other_launches,
     triton_grid_hint,
 )
-from grader.judge.error_pattern import NOTHING_WRITTEN, TORN
+from grader.judge.patterns.error_pattern import NOTHING_WRITTEN, TORN
 from grader.report.verdict import Verdict
 from grader.text.hints import filled, hints, matching_hint
 from grader.vocabulary import Device, Language

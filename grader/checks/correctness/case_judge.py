@@ -31,7 +31,6 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.launch_source import grid_text
 from grader.checks.common.launch_words import launch_text
 from grader.checks.correctness.answer_hint import TRIALS, Seen, answer_hint, failure_hint
-from grader.judge import input_hypothesis, known_mistake
 from grader.judge.buffers import Buffer
 from grader.judge.compare import (
     Comparison,
@@ -42,12 +41,13 @@ from grader.judge.compare import (
     raw_bytes,
     widened,
 )
-from grader.judge.error_map import error_map
-from grader.judge.error_pattern import Detectors
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData, Oracle
 from grader.judge.outcome import Outcome, Status
-from grader.judge.pattern_input import PatternInput, count_unwritten_bytes
+from grader.judge.patterns import input_hypothesis, known_mistake
+from grader.judge.patterns.error_map import error_map
+from grader.judge.patterns.error_pattern import Detectors
+from grader.judge.patterns.pattern_input import PatternInput, count_unwritten_bytes
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict

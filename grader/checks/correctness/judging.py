@@ -21,9 +21,9 @@ from grader.checks.common.second_try import second_try
 from grader.checks.correctness.answer_hint import KEPT, kept_hint
 from grader.checks.correctness.case_judge import CaseJudge, case_result
 from grader.checks.correctness.together import with_common_pattern
-from grader.judge.error_map import keep_one_map
-from grader.judge.error_pattern import Detectors
 from grader.judge.oracle import CaseData, Oracle
+from grader.judge.patterns.error_map import keep_one_map
+from grader.judge.patterns.error_pattern import Detectors
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict

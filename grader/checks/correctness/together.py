@@ -12,7 +12,7 @@ from grader.assignment.cases import Case
 from grader.checks.common.case_run import RunSetup
 from grader.checks.correctness.answer_hint import Seen, answer_hint
 from grader.judge.oracle import CaseData, Oracle
-from grader.judge.subset_hypothesis import SmallCase, explain_together, padding_value
+from grader.judge.patterns.subset_hypothesis import SmallCase, explain_together, padding_value
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility

@@ -7,7 +7,7 @@ import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare
-from grader.judge.moved_factor import explain
+from grader.judge.patterns.moved_factor import explain
 
 GENERATOR = torch.Generator().manual_seed(1)
 X = torch.rand(3, 100, generator=GENERATOR, dtype=torch.float64) + 0.5

@@ -10,8 +10,8 @@ import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare, poison_bytes
-from grader.judge.error_pattern import Detectors
-from grader.judge.pattern_input import PatternInput, count_unwritten_bytes
+from grader.judge.patterns.error_pattern import Detectors
+from grader.judge.patterns.pattern_input import PatternInput, count_unwritten_bytes
 
 N = 1000
 TOLERANCE = Tolerance(atol=1e-6, rtol=1e-6)

@@ -11,8 +11,8 @@ from paths import REPOSITORY
 from grader.assignment.cases import Case
 from grader.assignment.reader import read_assignment
 from grader.judge.compare import compare
-from grader.judge.input_hypothesis import explain
 from grader.judge.oracle import Oracle
+from grader.judge.patterns.input_hypothesis import explain
 from grader.vocabulary import Language, Visibility
 
 Values = torch.Tensor

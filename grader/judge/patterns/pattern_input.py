@@ -18,7 +18,7 @@ class PatternInput:
     `unwritten_bytes` has for each element the number of its bytes that were not written. `again` is
     the output of a second call, in which it was filled with another `poison`; None if there was
     none. `known_mistake` returns the sentence of a mistake that the oracle knows, `other_inputs`
-    that of a hypothesis (`judge.input_hypothesis`).
+    that of a hypothesis (`judge.patterns.input_hypothesis`).
     """
 
     comparison: Comparison

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from grader.judge import row_scale
+from grader.judge.patterns import row_scale
 
 LENGTH = 777
 EPSILON = 1e-3

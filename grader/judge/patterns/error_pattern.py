@@ -13,11 +13,17 @@ from collections.abc import Callable
 import torch
 
 from grader.assignment.tolerance import Tolerance
-from grader.judge import formula_hypothesis, misplaced, moved_factor, row_scale, tile_hypothesis
 from grader.judge.compare import accepts, accepts_all, allowed
-from grader.judge.input_hypothesis import WHERE_WRONG
-from grader.judge.pattern_input import PatternInput
-from grader.judge.wrong_places import alternation, only_diagonals, place
+from grader.judge.patterns import (
+    formula_hypothesis,
+    misplaced,
+    moved_factor,
+    row_scale,
+    tile_hypothesis,
+)
+from grader.judge.patterns.input_hypothesis import WHERE_WRONG
+from grader.judge.patterns.pattern_input import PatternInput
+from grader.judge.patterns.wrong_places import alternation, only_diagonals, place
 
 _Detector = Callable[[PatternInput], "str | None"]
 

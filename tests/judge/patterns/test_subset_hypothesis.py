@@ -10,10 +10,10 @@ from paths import REPOSITORY
 
 from grader.assignment.cases import Case
 from grader.assignment.reader import read_assignment
-from grader.judge import subset_hypothesis
 from grader.judge.compare import compare
 from grader.judge.oracle import Oracle
-from grader.judge.subset_hypothesis import SmallCase
+from grader.judge.patterns import subset_hypothesis
+from grader.judge.patterns.subset_hypothesis import SmallCase
 from grader.vocabulary import Language, Visibility
 
 Values = torch.Tensor

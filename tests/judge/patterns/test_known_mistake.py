@@ -12,9 +12,9 @@ from paths import REPOSITORY
 from grader.assignment.cases import Case
 from grader.assignment.reader import read_assignment
 from grader.errors import GraderError
-from grader.judge import known_mistake
 from grader.judge.compare import accepts_all, compare
 from grader.judge.oracle import CaseData, Oracle
+from grader.judge.patterns import known_mistake
 from grader.vocabulary import Device, Language
 
 KNOWING = sorted(

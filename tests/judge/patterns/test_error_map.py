@@ -7,7 +7,7 @@ import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare
-from grader.judge.error_map import SIDE, error_map, keep_one_map
+from grader.judge.patterns.error_map import SIDE, error_map, keep_one_map
 from grader.report.evidence import CaseResult, ErrorMap
 from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility

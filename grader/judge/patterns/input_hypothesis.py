@@ -20,9 +20,9 @@ from grader.assignment.cases import Case
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
 from grader.errors import GraderError
-from grader.judge import subset_hypothesis
 from grader.judge.compare import Comparison, accepts, accepts_all, has_arithmetic, parts
 from grader.judge.oracle import CaseData, Oracle
+from grader.judge.patterns import subset_hypothesis
 
 _LEAST = 8  # wrong elements; fewer agree with a hypothesis by chance
 _MOST_ELEMENTS = 2**16  # of an output, and 16 times as many of the inputs: bounds the time

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from grader.assignment.tolerance import Tolerance
-from grader.judge import formula_hypothesis
 from grader.judge.compare import Comparison, compare
+from grader.judge.patterns import formula_hypothesis
 
 N = 1000
 TOLERANCE = Tolerance(atol=1e-6, rtol=1e-5)

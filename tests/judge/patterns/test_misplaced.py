@@ -7,7 +7,7 @@ import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare
-from grader.judge.misplaced import explain
+from grader.judge.patterns.misplaced import explain
 
 N = 1000
 TOLERANCE = Tolerance(atol=1e-7, rtol=1e-6)

@@ -7,7 +7,7 @@ import torch
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare
-from grader.judge.tile_hypothesis import explain
+from grader.judge.patterns.tile_hypothesis import explain
 
 TOLERANCE = Tolerance(atol=1e-6, rtol=2e-6)
 GENERATOR = torch.Generator().manual_seed(1)
