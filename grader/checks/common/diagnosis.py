@@ -24,9 +24,9 @@ from grader.checks.common.crash import (
     source_place,
     text_of,
 )
-from grader.checks.common.grid_source import refused_block_hint, refused_grid_hint
-from grader.checks.common.kernel_source import source_hint
-from grader.checks.common.stuck_loops import WAITS, stuck_loop
+from grader.checks.source.cuda_grid import refused_block_hint, refused_grid_hint
+from grader.checks.source.stuck_loops import WAITS, stuck_loop
+from grader.checks.source.triton_errors import source_hint
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint

@@ -9,9 +9,9 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from grader.build.artifact import Built
-from grader.checks.common.cpp_code import closing
 from grader.checks.common.findings import hint
 from grader.checks.common.source_lines import locator
+from grader.checks.source.cpp_code import closing
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
 from grader.emulation.cuda_cpp.findings import barrier_between
 from grader.emulation.cuda_cpp.report import Report, report_of

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built
-from grader.checks.common import cpp_code
-from grader.checks.common.copy_source import copy_hint, host_argument_hint
 from grader.checks.common.emulation_findings import two_lines_hint
 from grader.checks.common.findings import INPUT_HINT, hint
-from grader.checks.common.grid_source import block_hint
-from grader.checks.common.host_memory import (
+from grader.checks.source import cpp_code
+from grader.checks.source.copies import copy_hint, host_argument_hint
+from grader.checks.source.cuda_grid import block_hint
+from grader.checks.source.cuda_index import index_hint, row_begin_hint
+from grader.checks.source.host_arrays import (
     allocation_hint,
     copied_in_part_hint,
     fixed_array_hint,
@@ -22,15 +23,14 @@ from grader.checks.common.host_memory import (
     never_allocated_hint,
     room_hint,
 )
-from grader.checks.common.index_source import index_hint, row_begin_hint
-from grader.checks.common.kernel_source import scratch_hint
-from grader.checks.common.launch_source import (
+from grader.checks.source.launch_arguments import (
     launch_hint,
     missing_axis_hint,
     shared_bytes_hint,
 )
-from grader.checks.common.stuck_loops import misses_end, runs_away
-from grader.checks.common.triton_grid_source import (
+from grader.checks.source.stuck_loops import misses_end, runs_away
+from grader.checks.source.triton_errors import scratch_hint
+from grader.checks.source.triton_grid import (
     any_grid_hint,
     let_through_hint,
     triton_grid_hint,

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built
-from grader.checks.common import cpp_code
-from grader.checks.common.copy_source import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.formula_source import cast_hint, exponent_hint, left_out_part_hint
-from grader.checks.common.grid_source import (
+from grader.checks.source import cpp_code
+from grader.checks.source.copies import direction_hint, overwritten_hint, pitch_hint
+from grader.checks.source.cuda_grid import (
     block_hint,
     grid_hint,
     partial_sums_hint,
@@ -20,7 +19,9 @@ from grader.checks.common.grid_source import (
     size_of_other_grids_hint,
     tree_hint,
 )
-from grader.checks.common.host_memory import (
+from grader.checks.source.cuda_index import whole_sum_hint
+from grader.checks.source.formulas import cast_hint, exponent_hint, left_out_part_hint
+from grader.checks.source.host_arrays import (
     added_to_hint,
     address_hint,
     appended_hint,
@@ -33,8 +34,8 @@ from grader.checks.common.host_memory import (
     reserved_hint,
     unused_output_hint,
 )
-from grader.checks.common.index_source import whole_sum_hint
-from grader.checks.common.kernel_source import (
+from grader.checks.source.launch_arguments import launch_hint, wrong_size_hint
+from grader.checks.source.triton_errors import (
     jitted_bodies,
     never_cleared,
     rebound_name,
@@ -42,8 +43,7 @@ from grader.checks.common.kernel_source import (
     stores_nothing,
     whole_quotient,
 )
-from grader.checks.common.launch_source import launch_hint, wrong_size_hint
-from grader.checks.common.triton_grid_source import (
+from grader.checks.source.triton_grid import (
     block_of_other_size,
     size_of_other_launches,
     triton_grid_hint,

@@ -23,14 +23,14 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
-from grader.checks.common.copy_source import copy_into
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.launch_source import grid_text
 from grader.checks.common.launch_words import launch_text
 from grader.checks.correctness.answer_hint import TRIALS, Seen, answer_hint, failure_hint
+from grader.checks.source.copies import copy_into
+from grader.checks.source.launch_arguments import grid_text
 from grader.judge.buffers import Buffer
 from grader.judge.compare import (
     Comparison,

@@ -8,7 +8,7 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.checks.common.host_memory import (
+from grader.checks.source.host_arrays import (
     appended_hint,
     cleared_in_part_hint,
     copied_in_part_hint,

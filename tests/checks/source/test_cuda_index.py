@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grader.checks.common.index_source import index_hint, whole_sum_hint
+from grader.checks.source.cuda_index import index_hint, whole_sum_hint
 from grader.report.evidence import Finding
 from grader.vocabulary import Language
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
-from grader.checks.common import cpp_code
-from grader.checks.common.host_memory import (
+from grader.checks.source import cpp_code
+from grader.checks.source.host_arrays import (
     address_of_pointer,
     allocations,
     bytes_of,
@@ -21,7 +21,7 @@ from grader.checks.common.host_memory import (
     elements,
     loop_around,
 )
-from grader.checks.common.size_product import Product, product
+from grader.checks.source.size_product import Product, product
 from grader.vocabulary import Memory
 
 _COPY = re.compile(r"\b(cudaMemcpy(?:2D)?)(?:Async)?\s*\(")

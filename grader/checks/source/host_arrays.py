@@ -9,9 +9,9 @@ import itertools
 import re
 
 from grader.assignment.signature import Argument, Signature
-from grader.checks.common import cpp_code
-from grader.checks.common.size_product import Product, product
-from grader.checks.common.stuck_loops import Loop, loops
+from grader.checks.source import cpp_code
+from grader.checks.source.size_product import Product, product
+from grader.checks.source.stuck_loops import Loop, loops
 from grader.report.evidence import Finding
 from grader.text.hints import filled
 from grader.vocabulary import Language

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
-from grader.checks.common import cpp_code
+from grader.checks.source import cpp_code
 
 _MOST_STEPS = 4  # from a variable to the value that it is set to, and so on
 _MOST_CHARACTERS = 200  # of an expression

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from grader.checks.common import cpp_code
+from grader.checks.source import cpp_code
 from grader.vocabulary import Language
 
 _MOST_SHOWN = 60  # characters of an expression

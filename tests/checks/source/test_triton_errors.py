@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.checks.common.kernel_source import (
+from grader.checks.source.triton_errors import (
     never_cleared,
     rebound_name,
     scratch_hint,

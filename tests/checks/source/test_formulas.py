@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from paths import REPOSITORY
 
-from grader.checks.common.formula_source import cast_hint, exponent_hint, left_out_part_hint
+from grader.checks.source.formulas import cast_hint, exponent_hint, left_out_part_hint
 from grader.vocabulary import Language
 
 LARGEST = "const float most = fmaxf(a, b);\n"

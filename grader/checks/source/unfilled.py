@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from grader.checks.common import cpp_code
-from grader.checks.common.host_memory import allocations
-from grader.checks.common.size_product import product
+from grader.checks.source import cpp_code
+from grader.checks.source.host_arrays import allocations
+from grader.checks.source.size_product import product
 
 
 def unfilled_hint(buffer: str, kernel: cpp_code.Kernel, text: str) -> str:

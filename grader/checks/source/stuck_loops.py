@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.checks.common.cpp_code import (
+from grader.checks.source.cpp_code import (
     closing,
     end_of_statement,
     first_value,
@@ -22,7 +22,7 @@ from grader.checks.common.cpp_code import (
     without_comments,
     without_number_casts,
 )
-from grader.checks.common.python_text import parsed, walk
+from grader.checks.source.python_text import parsed, walk
 from grader.vocabulary import Language
 
 _MOST_CHARACTERS = 200_000  # of a source: bounds the time

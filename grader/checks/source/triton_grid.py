@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
-from grader.checks.common.cpp_code import MOST_CHARACTERS
-from grader.checks.common.python_text import parsed, walk
-from grader.checks.common.triton_index_source import axes_of, values_of, words_of
+from grader.checks.source.cpp_code import MOST_CHARACTERS
+from grader.checks.source.python_text import parsed, walk
+from grader.checks.source.triton_index import axes_of, values_of, words_of
 
 _MOST_SHOWN = 60  # characters of an expression
 

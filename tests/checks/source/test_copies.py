@@ -6,8 +6,8 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.checks.common import cpp_code
-from grader.checks.common.copy_source import (
+from grader.checks.source import cpp_code
+from grader.checks.source.copies import (
     copy_hint,
     copy_into,
     direction_hint,
@@ -15,7 +15,7 @@ from grader.checks.common.copy_source import (
     overwritten_hint,
     pitch_hint,
 )
-from grader.checks.common.host_memory import (
+from grader.checks.source.host_arrays import (
     added_to_hint,
     address_hint,
     allocation_hint,
@@ -27,7 +27,7 @@ from grader.checks.common.host_memory import (
     room_hint,
     unused_output_hint,
 )
-from grader.checks.common.unfilled_source import unfilled_hint
+from grader.checks.source.unfilled import unfilled_hint
 from grader.report.evidence import Finding
 
 SIGNATURE = read_assignment(REPOSITORY / "assignments" / "copy_first_column").signature

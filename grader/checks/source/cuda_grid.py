@@ -11,10 +11,10 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
-from grader.checks.common import cpp_code
-from grader.checks.common.host_memory import loop_around
-from grader.checks.common.size_product import constant
-from grader.checks.common.stuck_loops import loops
+from grader.checks.source import cpp_code
+from grader.checks.source.host_arrays import loop_around
+from grader.checks.source.size_product import constant
+from grader.checks.source.stuck_loops import loops
 
 _STEPS_BY = re.compile(
     r"\b(\w+)\s{0,5}=\s{0,5}threadIdx\.x\s{0,5};[^;]{0,100};\s{0,5}\1\s{0,5}\+=\s{0,5}([A-Za-z_]\w*)\s{0,5}\)"

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from grader.assignment.signature import Signature
-from grader.checks.common import cpp_code
-from grader.checks.common.triton_index_source import triton_index_hint
-from grader.checks.common.unfilled_source import pitch_of_rows, unfilled_hint
+from grader.checks.source import cpp_code
+from grader.checks.source.triton_index import triton_index_hint
+from grader.checks.source.unfilled import pitch_of_rows, unfilled_hint
 from grader.report.evidence import Finding
 from grader.vocabulary import Language
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.checks.common.python_text import parsed, walk
-from grader.checks.common.triton_index_source import turned_hint, values_of, words_of
+from grader.checks.source.python_text import parsed, walk
+from grader.checks.source.triton_index import turned_hint, values_of, words_of
 from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import filled
 

@@ -10,7 +10,7 @@ from paths import REPOSITORY
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
 from grader.checks.common.diagnosis import Phase, explain
-from grader.checks.common.stuck_loops import misses_end, runs_away, stuck_loop
+from grader.checks.source.stuck_loops import misses_end, runs_away, stuck_loop
 from grader.judge.outcome import Outcome, Status
 from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict

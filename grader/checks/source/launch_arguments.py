@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
-from grader.checks.common import cpp_code
-from grader.checks.common.python_text import parsed, walk
-from grader.checks.common.size_product import constant
+from grader.checks.source import cpp_code
+from grader.checks.source.python_text import parsed, walk
+from grader.checks.source.size_product import constant
 from grader.vocabulary import Language, Role
 
 _MOST_SHOWN = 60  # characters of an expression

@@ -8,7 +8,7 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.checks.common.grid_source import (
+from grader.checks.source.cuda_grid import (
     block_hint,
     grid_hint,
     partial_sums_hint,
@@ -18,7 +18,7 @@ from grader.checks.common.grid_source import (
     size_of_other_grids_hint,
     tree_hint,
 )
-from grader.checks.common.triton_grid_source import (
+from grader.checks.source.triton_grid import (
     block_of_other_size,
     size_of_other_launches,
     triton_grid_hint,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.checks.common.size_product import constant, product
+from grader.checks.source.size_product import constant, product
 
 TEXT = """\
 #define TILE 16

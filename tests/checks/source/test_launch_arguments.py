@@ -8,7 +8,7 @@ import pytest
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.checks.common.launch_source import (
+from grader.checks.source.launch_arguments import (
     launch_hint,
     missing_axis_hint,
     shared_bytes_hint,

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from grader.checks.common.python_text import parsed, walk
+from grader.checks.source.python_text import parsed, walk
 from grader.report.evidence import Finding
 
 _MOST_STEPS = 4  # from a mask to what it is another name of
