@@ -1,4 +1,4 @@
-"""The case for a check that runs one case of moderate size, such as counting accesses."""
+"""The case for a check that runs one case of moderate size: to count accesses, to watch them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from grader.vocabulary import Device, Language, Visibility
 
 # Elements of all arrays together: 0.1 s for a kernel with little reuse.
 _MOST_ELEMENTS = 2**16
+# With every access checked.
+_MOST_WATCHED = 2**18
 
 
 def small_case(
@@ -41,6 +43,14 @@ def unknown_small_case(assignment: Assignment, cases: Sequence[Case]) -> Case | 
         and _elements(assignment, case) <= _MOST_ELEMENTS
     ]
     return unnamed(_largest_small(assignment, hidden)) if hidden else None
+
+
+def smallest_case(assignment: Assignment, cases: Sequence[Case]) -> Case | None:
+    """Return the smallest case, None if all have more elements than can be watched in a second."""
+    smallest = min(cases, key=lambda case: _elements(assignment, case), default=None)
+    if smallest is None or _elements(assignment, smallest) > _MOST_WATCHED:
+        return None
+    return smallest
 
 
 def unnamed(case: Case) -> Case:

@@ -264,6 +264,8 @@ bool elsewhere(const Access& access) {
         f.space = "global";
         places::name_variable(f, *v);
         findings::add(f);
+        // What lies behind it may be the checker's own: there are no guards between variables.
+        if (access.write && !written) worker->abandon(cudaErrorIllegalAddress);
         return false;
     }
     // Literals and constant tables of the program, and this runtime's thread variables.
