@@ -15,14 +15,14 @@ The packages, from the command line down. A module imports only from packages be
     judge          the trusted side of a run: oracle, buffers, comparison, the session with a worker
     build          from a source file to something that a worker can run
     submission     what one student handed in
-    emulation      CUDA C++ kernels and Triton's IR, run and checked on a CPU
+    emulation      CUDA C++, Triton's IR and PTX, run and checked on a CPU
     report         the result: verdicts, evidence, JSON
     sandbox        untrusted programs: start, confine, limit, end
     assignment     the spec: read, validated, and what is generated from it
     gpu            what the driver says about GPUs, and the lock around their use
     system         processes, signals, files and tools of this machine
-    worker         programs that run student code, and the executor of Triton's launches; the judge
-                   imports none of them
+    worker         programs that run student code, and the executors of launches; the judge imports
+                   none of them
     protocol       what judge and worker share: messages, the CUDA driver
     timing         from times to a speedup with an interval, to a tier and its share of points
     text           numbers, safe printing, near misses

@@ -5,8 +5,8 @@
     ├── SpecError               an assignment that does not validate      -> exit 2
     └── ToolError               g++, nvcc, torch … is missing or unusable -> exit 3
 
-A student's failure is a value (a `Verdict` with its message), never an exception. Only `cli`
-turns these exceptions into text.
+A student's failure is a value (a `Verdict` with its message), never an exception. `cli` turns
+these exceptions into text, and so do the programs that start as `python -m`.
 """
 
 from __future__ import annotations

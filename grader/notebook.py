@@ -97,7 +97,7 @@ def load_ipython_extension(shell: Shell | None) -> None:
 @click.option("--check", "checks", multiple=True, help="Only this check and those it needs.")
 @click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")
 def _options(**_: Any) -> None:
-    """Grade the kernel in this cell, in CUDA C++ or Triton.
+    """Grade the kernel in this cell.
 
     \b
     %%grade silu

@@ -1,4 +1,4 @@
-"""The command `grade`: the only place that prints errors and ends the process.
+"""The command `grade`, which prints the errors of all commands and ends the process.
 
 0    all accepted (inconclusive and pending allowed, if anything was measured)
 1    not all accepted
@@ -34,7 +34,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 @click.group(context_settings=_SETTINGS)
 @click.version_option(grader.__version__, prog_name="grade")
 def cli() -> None:
-    """Grade CUDA C++ and Triton kernels, with and without a GPU."""
+    """Grade kernels in CUDA C++, Triton and Numba, with and without a GPU."""
 
 
 @cli.command()

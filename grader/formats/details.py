@@ -29,7 +29,7 @@ from grader.report.evidence import (
 )
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
-from grader.text.numbers import grid_index
+from grader.text.numbers import grid_index, points
 
 MOST_DIAGNOSTICS = 10
 MOST_WARNINGS = 3  # if the check is accepted
@@ -41,6 +41,18 @@ _ACCESS = {
     "write": r"\b(writes?|wrote|written|stores?)\b",
     "atomic": r"\b(atomic|updates?)\b",
 }
+
+
+def points_text(check: CheckResult) -> str:
+    """Return the points of a check's line; "" if the check has none."""
+    if check.max_score == 0:
+        return ""
+    if check.score is None:
+        return "no score"
+    if check.pending == check.max_score:
+        return f"{points(check.pending)} pending"
+    won = f"{points(check.score)} / {points(check.max_score)}"
+    return f"{won} ({points(check.pending)} pending)" if check.pending else won
 
 
 def write_details(page: Page, check: CheckResult, deduplicator: Deduplicator | None = None) -> None:

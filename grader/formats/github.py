@@ -25,12 +25,12 @@ from typing import Any
 from grader.errors import GraderError
 from grader.formats import student_view
 from grader.formats.annotations import Annotation, Kind, annotated
+from grader.formats.details import points_text
 from grader.formats.evidence_tables import evidence_tables
 from grader.formats.output_format import NO_EXTRAS, Extras, OutputFormat, terminal_text
 from grader.formats.student_view import VisibleCheck
-from grader.report.model import CheckResult, Report
+from grader.report.model import Report
 from grader.report.verdict import Verdict
-from grader.text.numbers import points
 
 MOST_OF_A_KIND = 10
 MOST_SUMMARY_BYTES = 1024 << 10
@@ -116,7 +116,7 @@ def _summary(report: Report, entries: Sequence[VisibleCheck], cap: int) -> str:
     lines += [f"{_markdown(line)}\n" for line in student_view.result(report).split("\n")]
     lines += ["| check | verdict | points |", "|---|---|---|"]
     for entry in entries:
-        won = _points(entry.check) if entry.kernel.counted else ""
+        won = points_text(entry.check) if entry.kernel.counted else ""
         lines.append(f"| {_markdown(entry.name)} | {entry.check.verdict.phrase} | {won} |")
     for entry in entries:
         if cap and not entry.check.verdict.earns_points:
@@ -132,15 +132,6 @@ def _summary(report: Report, entries: Sequence[VisibleCheck], cap: int) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(_markdown, cells))} |"
-
-
-def _points(check: CheckResult) -> str:
-    if not check.max_score:
-        return ""
-    if check.score is None:
-        return "no score"
-    won = f"{points(check.score)} / {points(check.max_score)}"
-    return f"{won}, {points(check.pending)} pending" if check.pending else won
 
 
 def _markdown(text: str) -> str:

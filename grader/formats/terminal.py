@@ -21,7 +21,13 @@ from rich.text import Text
 
 from grader.formats.case_lines import summary_of_hidden
 from grader.formats.deduplication import Deduplicator
-from grader.formats.details import headline, write_details, write_diagnostic, write_finding
+from grader.formats.details import (
+    headline,
+    points_text,
+    write_details,
+    write_diagnostic,
+    write_finding,
+)
 from grader.formats.leading_diagnosis import leading_diagnosis
 from grader.formats.page import Page, Piece
 from grader.report.evidence import Diagnostic, Finding
@@ -78,7 +84,7 @@ class _Columns:
         checks = [c for kernel in kernels for c in kernel.checks if not _elsewhere(c)]
         self.label = max((cell_len(_label(page, check)) for check in checks), default=0)
         self.verdict = max((len(check.verdict.phrase) for check in checks), default=0)
-        self.points = max((len(_points(check)) for check in checks), default=0)
+        self.points = max((len(points_text(check)) for check in checks), default=0)
 
 
 def _kernel(
@@ -162,7 +168,7 @@ def _check(
         f"  {label}{' ' * (columns.label - cell_len(label))}  ",
         (phrase, style),
         " " * (columns.verdict - len(phrase)),
-        f"  {_points(check):>{columns.points}}  ",
+        f"  {points_text(check):>{columns.points}}  ",
     )
     page.row(lead, message)
 
@@ -172,18 +178,6 @@ def _label(page: Page, check: CheckResult) -> str:
     if check.visibility is Visibility.VISIBLE or named:
         return page.clipped(check.name, MOST_LABEL)
     return page.clipped(f"{check.name} ({check.visibility.value.replace('_', ' ')})", MOST_LABEL)
-
-
-def _points(check: CheckResult) -> str:
-    """Return the points of a row; empty if the check has none."""
-    if check.max_score == 0:
-        return ""
-    if check.score is None:
-        return "no score"
-    if check.pending == check.max_score:
-        return f"{points(check.pending)} pending"
-    won = f"{points(check.score)} / {points(check.max_score)}"
-    return f"{won} ({points(check.pending)} pending)" if check.pending else won
 
 
 def _won(entry: KernelResult | Report) -> str:

@@ -1,6 +1,6 @@
 """The rules for the points of checks, kernels and submissions.
 
-a kernel       the sum of its checks; of two languages the better one counts
+a kernel       the sum of its checks; of several languages the best one counts
 a submission   the sum of its kernels; null if the grader failed
 """
 

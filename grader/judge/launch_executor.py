@@ -22,6 +22,7 @@ from grader.judge.outcome import Outcome, Status, parse_records
 from grader.judge.python_server import PythonServer, Request
 from grader.protocol import launches, wire
 from grader.sandbox import spawn
+from grader.sandbox.capture import Capture
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.vocabulary import Device
 
@@ -181,7 +182,7 @@ class LaunchExecutor:
         return Outcome(status=Status.EXCEPTION, records=(record,))
 
     @property
-    def _report(self) -> Any:
+    def _report(self) -> Capture:
         assert self._program.report is not None
         return self._program.report
 

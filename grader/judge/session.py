@@ -118,9 +118,10 @@ class Session:
             link = None
             # Timed calls launch nothing without a GPU: only tests time there.
             executed = built.device is Device.CPU and not tuning
+            if self._imports and server is None and (executed or tool_command is None):
+                raise GraderError("a Python submission needs the Python server")
             if self._imports and executed:
-                if server is None:
-                    raise GraderError("a Python hand-in needs the Python server")
+                assert server is not None
                 self._executor = LaunchExecutor(
                     server,
                     limits,
@@ -146,8 +147,7 @@ class Session:
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
         if self._imports and self._tool is None:
-            if server is None:
-                raise GraderError("a Python submission needs the Python server")
+            assert server is not None
             request = Request(
                 file=self._copy,
                 entry=built.entry,

@@ -61,7 +61,7 @@ class CheckResult:
 class KernelResult:
     """One kernel in one language, or a kernel that was not handed in (no language).
 
-    If both languages were handed in, there is a result for each, and `counted` marks the better
+    If several languages were handed in, there is a result for each, and `counted` marks the best
     one, whose points count. Points of a `bonus` come on top of all points of the assignment, and
     its verdict does not decide that of the submission. `source_lines` are the lines of the file
     that evidence names, with their surroundings, by number.

@@ -2,9 +2,10 @@
 
     CUDA C++   the checked host build counts every block
     Triton     the executor of launches counts, with the layouts that the compiler for a GPU chose
+    Numba      so does its executor, of PTX
 
-Both need no GPU, and are the same on a machine with one. In CUDA C++ the figures come from the
-process that ran the submission and are not trusted by themselves. In either language they win
+None needs a GPU, and all are the same on a machine with one. In CUDA C++ the figures come from the
+process that ran the submission and are not trusted by themselves. In every language they win
 points only if the judge saw right outputs in the same run, and if the counted accesses are enough
 to read and write every array once. A broken bound always costs the points.
 """

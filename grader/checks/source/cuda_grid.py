@@ -1,7 +1,7 @@
-"""What the source of a CUDA C++ launch shows about a grid that leaves elements out.
+"""What the source of a CUDA C++ launch shows about its grid and its block.
 
-Asked only where elements were never written, or a launch was refused; the words are a hint, never
-part of a verdict. What the text does not prove is not said.
+Asked where elements were never written or are wrong, and where a launch was refused. What the text
+does not prove is not said.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from grader.checks.registry import named
 from grader.formats import student_view
 from grader.formats.case_lines import summary_of_hidden
-from grader.formats.details import headline
+from grader.formats.details import headline, points_text
 from grader.formats.html import (
     error_map,
     findings,
@@ -242,7 +242,7 @@ def _check(kernel: KernelResult, check: CheckResult, anchor: str, before: Before
         anchor=anchor,
         name=check.name,
         verdict=check.verdict,
-        points=_check_points(check),
+        points=points_text(check),
         message=headline(check) if visible else summary_of_hidden(check),
     )
     if not visible:
@@ -277,18 +277,6 @@ def _before(earlier: Sequence[KernelResult], kernel: KernelResult) -> Before:
         if one.language is kernel.language and counted is not None and counted.warps:
             return Before(name=one.name, warps=counted.warps)
     return Before()
-
-
-def _check_points(check: CheckResult) -> str:
-    if check.max_score == 0:
-        return ""
-    if check.score is None:
-        return "no score"
-    if check.pending == check.max_score:
-        return f"{points(check.pending)} pending"
-    won = f"{points(check.score)} / {points(check.max_score)}"
-    pending = f" ({points(check.pending)} pending)" if check.pending else ""
-    return won + pending
 
 
 def _build(view: CheckView, evidence: BuildEvidence, kernel: KernelResult, *, failed: bool) -> None:
