@@ -104,35 +104,44 @@ def grade(
                 shown[step.number] = step.file.state.copy()
                 news.set()
 
-        # Imported files first: they need no compiler, and compile while their cases run.
-        order = sorted(range(len(states)), key=lambda n: not states[n].file.language.imported)
-        steps = [
-            _Step(number=number, file=FileContext(context, states[number], states), cost=cost)
-            for cost in Cost
-            for number in order
-        ]
-        if options.first:
-            steps.sort(key=lambda step: step.number)
-            run_side_by_side(steps, 1, run, on_done=publish)
-        else:
-            untimed = [step for step in steps if step.cost != Cost.TIMING]
-            timed = [step for step in steps if step.cost == Cost.TIMING]
-            at_once = files_at_once(options.gpu, context.cores)
-            crowded = partial(_crowded, context)
-            run_side_by_side(
-                untimed, at_once, run, waits_for=_waits_for, crowded=crowded, on_done=publish
-            )
-            if options.gpu is not None and at_once > 1 and any(map(_may_lack_memory, states)):
-                again = {step.number for step in untimed if step.file.state.failed}
-                for number in again:
-                    states[number].reset()
-                alone = [step for step in untimed if step.number in again]
-                run_side_by_side(alone, 1, run, on_done=publish)
-            run_side_by_side(timed, 1, run, on_done=publish)
+        _run_all(context, states, run, publish)
         stopped = options.first and any(state.failed for state in states)
         environment = context.environment()
     found = report({**environment, **identity(assignment, submission)}, finished=not stopped)
     return ended(found, "not graded: a check above has failed (--first)") if stopped else found
+
+
+def _run_all(
+    context: GradingContext,
+    states: list[FileState],
+    run: Callable[[_Step], None],
+    on_done: Callable[[], None],
+) -> None:
+    """Run the checks of all files: those of one cost before the next, or one file after another."""
+    options = context.options
+    # Imported files first: they need no compiler, and compile while their cases run.
+    order = sorted(range(len(states)), key=lambda n: not states[n].file.language.imported)
+    steps = [
+        _Step(number=number, file=FileContext(context, states[number], states), cost=cost)
+        for cost in Cost
+        for number in order
+    ]
+    if options.first:
+        steps.sort(key=lambda step: step.number)
+        run_side_by_side(steps, 1, run, on_done=on_done)
+        return
+    untimed = [step for step in steps if step.cost != Cost.TIMING]
+    timed = [step for step in steps if step.cost == Cost.TIMING]
+    at_once = files_at_once(options.gpu, context.cores)
+    crowded = partial(_crowded, context)
+    run_side_by_side(untimed, at_once, run, waits_for=_waits_for, crowded=crowded, on_done=on_done)
+    if options.gpu is not None and at_once > 1 and any(map(_may_lack_memory, states)):
+        again = {step.number for step in untimed if step.file.state.failed}
+        for number in again:
+            states[number].reset()
+        alone = [step for step in untimed if step.number in again]
+        run_side_by_side(alone, 1, run, on_done=on_done)
+    run_side_by_side(timed, 1, run, on_done=on_done)
 
 
 def files_at_once(gpu: Gpu | None, cores: int) -> int:
