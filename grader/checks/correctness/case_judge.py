@@ -147,27 +147,51 @@ class CaseJudge:
         if failure is not None:
             return case_result(self._case, self._with_source(failure))
         comparisons = self._case_run.compare(snapshots)
-        wrong = next((c for c in comparisons if not c.accepted), None)
-        doubtful = [wrong] if wrong else [c for c in comparisons if c.within_fraction]
         elements = sum(c.wrong.numel() for c in comparisons)
         if self._session.has_other_processes:
             time.sleep(_LEFTOVER_PROCESS_S)
         written_late = self._written_late(buffers, snapshots)
         if written_late is not None:
             return case_result(self._case, written_late)
-        if wrong and wrong.refusal:
+        wrong = self._first_wrong(comparisons, buffers, snapshots)
+        if wrong is None:
+            tolerated = [_within_fraction(c) for c in comparisons if c.within_fraction]
+            accepted = Diagnosis(Verdict.ACCEPTED, "; ".join(tolerated) or "right")
+            return replace(case_result(self._case, accepted), elements=elements)
+        if wrong.refusal:
             refused = case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, wrong.refusal))
             return replace(refused, elements=elements)
-        for wrong in doubtful:
-            unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
-            # What is never written is wrong, whatever fraction of the elements may be.
-            missing = wrong.wrong & (unwritten == wrong.element_bytes)
-            if not wrong.accepted or bool(missing.any()):
-                break
-        else:
-            message = "; ".join(map(_within_fraction, doubtful))
-            right = case_result(self._case, Diagnosis(Verdict.ACCEPTED, message or "right"))
-            return replace(right, elements=elements)
+        return self._wrong_answer(wrong, comparisons, buffers, snapshots)
+
+    def _first_wrong(
+        self,
+        comparisons: Sequence[Comparison],
+        buffers: list[Buffer],
+        snapshots: dict[str, torch.Tensor],
+    ) -> Comparison | None:
+        """Return the first output that is not accepted.
+
+        What is never written is wrong, whatever fraction of the elements may be.
+        """
+        for one in comparisons:
+            if not one.accepted:
+                return one
+        for one in comparisons:
+            if one.within_fraction:
+                unwritten = self._unwritten_bytes(buffers, one, snapshots)
+                if bool((one.wrong & (unwritten == one.element_bytes)).any()):
+                    return one
+        return None
+
+    def _wrong_answer(
+        self,
+        wrong: Comparison,
+        comparisons: Sequence[Comparison],
+        buffers: list[Buffer],
+        snapshots: dict[str, torch.Tensor],
+    ) -> CaseResult:
+        """Return the result of a case of which an output is `wrong`, with what explains it."""
+        unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
         again, poison = self._again or (None, None)
         given = PatternInput(
             comparison=wrong,
@@ -181,6 +205,7 @@ class CaseJudge:
             other_inputs=lambda: self._as_with_other_inputs(wrong),
         )
         pattern = self._of_trials(given) or self._detectors.describe(given)
+        elements = sum(c.wrong.numel() for c in comparisons)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
