@@ -17,10 +17,9 @@ from grader.build.artifact import Built
 from grader.build.occupancy import resources_of
 from grader.checks.common.emulation_findings import read_emulation, untrusted_records
 from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters, Request
-from grader.protocol.targets import THREADS_PER_BLOCK
+from grader.protocol.targets import THREADS_PER_BLOCK, WARP
 from grader.report.evidence import CounterLine, LaunchResources, WarpAccess
 
-_WARP = 32
 _LARGEST = 2**63  # the runtime counts in 64 bits
 _MOST_CHARACTERS = 200
 _MOST_WARPS = 12
@@ -182,7 +181,7 @@ def _check_access(record: Mapping[str, Any]) -> None:
     if unit is None or record.get("operation") not in ("load", "store", "atomic"):
         raise ValueError("an unknown kind of access")
     _check_numbers(record, "access_bytes", "requests", "lanes", "bytes", unit, f"ideal_{unit}")
-    lanes_possible = record["requests"] <= record["lanes"] <= record["requests"] * _WARP
+    lanes_possible = record["requests"] <= record["lanes"] <= record["requests"] * WARP
     if not lanes_possible or record["bytes"] != record["lanes"] * record["access_bytes"]:
         raise ValueError("inconsistent numbers of an access")
 
@@ -290,7 +289,7 @@ def _triton_request(entry: Mapping[str, Any]) -> Request | None:
     if lanes is None:
         return None
     _check_numbers(entry, "worst_sectors", "worst_ideal_sectors")
-    well = type(lanes) is list and len(lanes) == _WARP
+    well = type(lanes) is list and len(lanes) == WARP
     if not well or not all(x is None or (type(x) is int and 0 <= x < _LARGEST) for x in lanes):
         raise ValueError("not the lanes of a request")
     return Request(

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.emulation.cuda_cpp.symbols import Place
+from grader.protocol.targets import WARP
 
 SECTOR_BYTES = 32
-WARP = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from typing import Any, Literal, get_args
 
 from grader.emulation.cuda_cpp import parted_warps
 from grader.emulation.cuda_cpp.symbols import Place
+from grader.protocol.targets import WARP
 from grader.system import untrusted_json
 from grader.text.numbers import grid_index
 
@@ -34,7 +35,6 @@ Kind = Literal[
     "out_of_bounds", "misaligned", "race", "uninitialized", "barrier", "leak", "invalid_copy"
 ]
 Severity = Literal["error", "warning"]
-_WARP = 32  # threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Finding:
             return False
         width, height, _ = self.block_size
         here, there = (
-            (x + width * (y + height * z)) // _WARP for x, y, z in (self.thread, self.other_thread)
+            (x + width * (y + height * z)) // WARP for x, y, z in (self.thread, self.other_thread)
         )
         return here == there
 

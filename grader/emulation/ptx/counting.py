@@ -11,8 +11,8 @@ import torch
 
 from grader.emulation.ptx.operations import Values
 from grader.emulation.triton_ir.findings import Access
-from grader.emulation.triton_ir.layouts import WARP
 from grader.emulation.triton_ir.requests import OFF, Line, Requests, count_warps
+from grader.protocol.targets import WARP
 
 Watch = Callable[[Access, int, Values, Values, "int | None"], None]
 

@@ -18,7 +18,7 @@ from grader.emulation.ptx.operations import DTYPES, UnknownError, Values
 from grader.emulation.ptx.parser import SPECIAL, WIDTHS, Instruction, Kernel
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.ir import Location
-from grader.emulation.triton_ir.layouts import WARP
+from grader.protocol.targets import WARP
 
 _STOPS = ("bra", "ret", "exit", "trap", "bar", "barrier", "brkpt")
 _ADDRESS = re.compile(r"\[\s*([\w%$.~]+)\s*(?:\+\s*(-?\w+)\s*)?\]$")

@@ -22,9 +22,9 @@ from grader.emulation.ptx.operations import Values
 from grader.emulation.ptx.parser import Instruction, Kernel
 from grader.emulation.triton_ir.findings import Findings
 from grader.emulation.triton_ir.ir import Location
-from grader.emulation.triton_ir.layouts import WARP
 from grader.emulation.triton_ir.runner import KernelError, TimeLimitError
 from grader.emulation.triton_ir.storage import View
+from grader.protocol.targets import WARP
 
 _THREADS = 1 << 14  # of a batch: its registers stay in a core's caches
 _MOST_LOCAL = 512 << 10  # bytes of a thread, as on a GPU

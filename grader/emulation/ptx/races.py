@@ -17,7 +17,7 @@ import numpy as np
 
 from grader.emulation.ptx.operations import Values
 from grader.emulation.triton_ir.findings import Access
-from grader.emulation.triton_ir.layouts import WARP
+from grader.protocol.targets import WARP
 
 _NOBODY = np.iinfo(np.int32).max
 _AGAINST: dict[Access, tuple[Access, ...]] = {

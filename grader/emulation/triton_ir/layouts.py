@@ -19,7 +19,8 @@ from math import prod
 
 import torch
 
-WARP = 32
+from grader.protocol.targets import WARP
+
 _MOST_DEPTH = 8
 _MOST_BITS = 24
 

@@ -20,8 +20,9 @@ import torch
 
 from grader.emulation.triton_ir import layouts, ptx
 from grader.emulation.triton_ir.ir import Location, Operation
-from grader.emulation.triton_ir.layouts import WARP, UnknownLayoutError
+from grader.emulation.triton_ir.layouts import UnknownLayoutError
 from grader.emulation.triton_ir.types import Tensor
+from grader.protocol.targets import WARP
 
 SECTOR = 32
 COPY = "ttg.async_copy_global_to_local"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from grader.formats.html.panel import WIDTH, plural
 from grader.formats.html.source import Excerpt, excerpts
+from grader.protocol.targets import WARP
 from grader.report.evidence import Finding
 
 _TITLES = {
@@ -19,7 +20,6 @@ _TITLES = {
     "invalid_copy": "Invalid copy",
 }
 _VERBS = {"read": "reads", "write": "writes", "atomic": "updates"}
-_WARP = 32
 _CELL = 34.0
 _CELLS_INSIDE = 5
 _CELLS_OUTSIDE = 3
@@ -177,7 +177,7 @@ def _actor(found: Finding, *, other: bool) -> Actor:
 
 def _lane(thread: tuple[int, int, int] | None, block: tuple[int, int, int] | None) -> str:
     number = _number(thread, block)
-    return "" if number is None else f"warp {number // _WARP}, lane {number % _WARP}"
+    return "" if number is None else f"warp {number // WARP}, lane {number % WARP}"
 
 
 def _number(thread: tuple[int, int, int] | None, block: tuple[int, int, int] | None) -> int | None:
@@ -193,7 +193,7 @@ def _number(thread: tuple[int, int, int] | None, block: tuple[int, int, int] | N
 def _same_warp(found: Finding) -> bool:
     one = _number(found.thread, found.block_size)
     other = _number(found.other_thread, found.block_size)
-    return one is not None and other is not None and one // _WARP == other // _WARP
+    return one is not None and other is not None and one // WARP == other // WARP
 
 
 def _strip(found: Finding) -> Strip | None:

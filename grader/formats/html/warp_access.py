@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from grader.formats.html.panel import WIDTH, Panel, plural
+from grader.protocol.targets import WARP
 from grader.report.evidence import WarpAccess
 
-WARP = 32
 SECTOR = 32
 BANKS = 32
 _MOST_PANELS = 6

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from grader.formats.html.panel import WIDTH, Panel, Path, plural, strokes
+from grader.protocol.targets import WARP
 from grader.report.evidence import Writers
 
 COLOURS = 4  # of blocks, in turn
-_WARP = 32
 _LEFT, _TOP = 34.0, 22.0
 _LARGEST_CELL = 30.0
 _HIGHEST = 340.0
@@ -77,9 +77,7 @@ def panel(found: Writers) -> Map | None:
             path = strokes(
                 [
                     [
-                        one is not None
-                        and one[0] % COLOURS == colour
-                        and one[1] // _WARP % 2 == odd
+                        one is not None and one[0] % COLOURS == colour and one[1] // WARP % 2 == odd
                         for one in row
                     ]
                     for row in cells
@@ -104,7 +102,7 @@ def panel(found: Writers) -> Map | None:
         across=round(across * size, 1),
         down=round(len(cells) * size, 1),
         columns=f"{found.columns - 1:,}",
-        rows=f"{len(cells) - 1:,}" if found.columns != _WARP else f"{found.elements - 1:,}",
+        rows=f"{len(cells) - 1:,}" if found.columns != WARP else f"{found.elements - 1:,}",
         height=_TOP + len(cells) * size + 26,
         legend=tuple((f"block{one % COLOURS}", f"block {one}") for one in blocks[:_MOST_SHOWN]),
     )
