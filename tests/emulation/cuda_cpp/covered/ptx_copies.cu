@@ -1,5 +1,5 @@
 #include "result.cuh"
-__global__ void staged(const int* in, int* out) {
+__global__ void staged(const int* __restrict__ in, int* __restrict__ out) {
     __shared__ __align__(16) int tile[2][64];
     unsigned first = (unsigned)__cvta_generic_to_shared(&tile[0][threadIdx.x]);
     unsigned second = (unsigned)__cvta_generic_to_shared(&tile[1][threadIdx.x]);

@@ -48,7 +48,8 @@ namespace ptx {
 // An operand that is read as another type: a load that a hook sees, and none if it is a register.
 template <class T> struct __attribute__((may_alias)) Aliased { T value; };
 template <class To, class From> GRADER_INLINE To as(const From& from) {
-    if constexpr (sizeof(To) <= sizeof(From)) return reinterpret_cast<const Aliased<To>&>(from).value;
+    // By way of a number, because g++ does not cast a reference to a `__restrict__` pointer.
+    if constexpr (sizeof(To) <= sizeof(From)) return reinterpret_cast<const Aliased<To>*>(reinterpret_cast<size_t>(&from))->value;
     To to{};
     reinterpret_cast<Aliased<From>&>(to).value = from;
     return to;
