@@ -80,6 +80,7 @@ ROWS = (
             note="point and linear, all address modes, 1-D to 3-D, layered; fetches are neither "
             "checked nor counted; no cube maps, mipmaps, gathers"),
     _yes("Streams, events, host functions", "runtime_api", "streams_and_events",
+         "launches_of_two_threads",
          note="in the order of the calls; work of streams that nothing orders is a race"),
     _partly("Graphs and stream capture", "graph_replay",
             note="nodes run in the order in which they were added; no kernel nodes by hand, no "

@@ -208,7 +208,7 @@ inline bool near_heap(uintptr_t address, size_t bytes, uintptr_t pc) {
 
 // Host code's access, or one of interleaved blocks.
 inline void check_unwatched(AnyForm form, uintptr_t address, uintptr_t pc) {
-    if (state.interleaved) interleave(access_of(form, address, pc));
+    if (watch.interleaved) interleave(access_of(form, address, pc));
     else if (arena::contains(address) || any_host_rule()) touched_by_host(access_of(form, address, pc));
     else if (near_heap(address, form.bytes, pc)) touched_past_heap(access_of(form, address, pc));
 }
@@ -251,7 +251,7 @@ inline void check_watched(AnyForm form, uintptr_t address, uintptr_t pc) {
 
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
     const bool simple = !form.strong || form.atomic;  // a volatile access may pause
-    if (GRADER_RARE(!state.active || state.countdown <= 0 || !simple)) {
+    if (GRADER_RARE(!watch.active || state.countdown <= 0 || !simple)) {
         check_fully(any_form(form), address, pc);
     } else if (arena::contains(address)) {
         const Allocation& a = arena::allocations[int64_t(arena::granules[(address - arena::base) >> arena::kGranuleShift]) - 1];

@@ -9,6 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <mutex>
+
+#include "worker.h"
 
 namespace grader::arena {
 
@@ -245,6 +248,8 @@ void close() {
 
 void settle() {
     if (!closes_late) return;
+    const std::unique_lock<std::recursive_mutex> turn(device_lock, std::try_to_lock);
+    if (!turn || !closes_late) return;  // another host thread uses the memory
     closes_late = false;
     give_access(false);
 }

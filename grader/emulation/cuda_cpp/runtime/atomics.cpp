@@ -49,7 +49,7 @@ void grader_block_scope() { checker::next_atomic_is_of_the_block(); }
 namespace {
 
 template <class T> GRADER_HOT void announce_update(T* address, void* pc) {
-    if (!state.active) return announce(address, sizeof(T), false, pc_of(pc));
+    if (!watch.active) return announce(address, sizeof(T), false, pc_of(pc));
     if (GRADER_RARE(++*state.spins % kSpins == 0)) worker->pause();
     checker::check(checker::AtomicForm<sizeof(T)>(), reinterpret_cast<uintptr_t>(address), pc_of(pc));
     state.block_scope = false;

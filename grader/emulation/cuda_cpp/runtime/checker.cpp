@@ -23,6 +23,7 @@
 namespace grader {
 
 CheckerState state;
+__thread Watch watch;
 
 namespace {
 
@@ -113,9 +114,9 @@ void block_begins(uint64_t number) {
     begin_interval_of_block(number);
     state.shared_first = state.block_first;
     intervals = 0;
-    state.log = !state.interleaved && counters::wants_block(number, accesses_before + uint64_t(countdown_start - state.countdown));
+    state.log = !watch.interleaved && counters::wants_block(number, accesses_before + uint64_t(countdown_start - state.countdown));
     if (state.log) ++counted_blocks;
-    state.active = settings.check && !state.interleaved;
+    watch.active = settings.check && !watch.interleaved;
 }
 
 void phase_begins() {
@@ -129,7 +130,7 @@ void work_begins() { ++state.epoch; }
 
 bool block_pauses() {
     interval_ends();
-    state.active = false;
+    watch.active = false;
     return state.log;
 }
 
@@ -137,7 +138,7 @@ void block_continues(uint64_t number, bool log) {
     begin_interval_of_block(number);
     state.shared_first = 0;  // no other block has used this shared memory
     state.log = log;
-    state.active = settings.check;
+    watch.active = settings.check;
 }
 
 void entered(Thread& thread) {
@@ -159,7 +160,7 @@ void interval_ends() {
 void block_ends() {
     interval_ends();
     most_intervals = std::max(most_intervals, intervals);
-    state.active = false;
+    watch.active = false;
 }
 
 void launch_ends() {
@@ -171,7 +172,7 @@ void launch_ends() {
 }
 
 void fence(bool wide) {
-    if (!state.active) return;
+    if (!watch.active) return;
     ordering::fence(worker->current->index, state.epoch, wide);
     if (wide) stream_races::fenced();
     stamp_running_thread();
@@ -193,8 +194,8 @@ void break_point() {
 // ---- accesses ----
 
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
-    if (state.active) check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
-    else if (state.interleaved) worker->pause();
+    if (watch.active) check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
+    else if (watch.interleaved) worker->pause();
     state.block_scope = state.may_lock = false;
 }
 
@@ -202,7 +203,7 @@ void next_atomic_is_of_the_block() { state.block_scope = true; }
 void next_atomic_may_lock() { state.may_lock = true; }
 
 void synchronize(uintptr_t key) {
-    if (!state.active) return;
+    if (!watch.active) return;
     const unsigned thread = worker->current->index;
     ordering::fence(thread, state.epoch, true);
     ordering::strong_access(thread, key, false);
@@ -224,11 +225,11 @@ void touch_range(const void* at, size_t bytes, bool write, uintptr_t pc) {
 }  // namespace
 
 void plain_write(const void* to, size_t bytes, uintptr_t pc) {
-    if (state.active) touch_range(to, bytes, true, pc);
+    if (watch.active) touch_range(to, bytes, true, pc);
 }
 
 void copied(const void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc) {
-    if (!state.active) return;
+    if (!watch.active) return;
     touch_range(from, from_bytes, false, pc);
     touch_range(to, to_bytes, true, pc);
 }
@@ -361,7 +362,7 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
 }
 
 void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning, unsigned arrived) {
-    if (!settings.check || state.interleaved) return;
+    if (!settings.check || watch.interleaved) return;
     Finding f;
     f.kind = Kind::barrier;
     f.message = message;
@@ -376,7 +377,7 @@ void broken_rendezvous(const char* message, const Thread& first, uintptr_t other
 // warp part at a branch around it and meet again; the source says so (parted_warps.py). What the
 // others should have done is missing all the same.
 void left_before_barrier(const Thread& waiting, unsigned arrived, bool parted) {
-    if (!settings.check || state.interleaved) return;
+    if (!settings.check || watch.interleaved) return;
     Finding f;
     f.kind = Kind::barrier;
     f.message = "threads end before a barrier where the others wait";

@@ -1,5 +1,6 @@
 // The state of the running thread that the hot path reads. The checked build
-// has one worker, so these are plain globals.
+// has one worker, so these are plain globals, except for what tells its operating-system
+// thread from others, which run host code meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,6 @@ struct Allocation;
 struct Finding;
 
 struct CheckerState {
-    bool active;          // a kernel is running, and checked
-    bool interleaved;     // a kernel is running with interleaved blocks
     bool log;             // its block is counted
     volatile int64_t countdown;  // accesses until the next break_point(); volatile: takes no register
     uint64_t me;          // the running thread's stamp
@@ -42,6 +41,11 @@ struct CheckerState {
 };
 // Hidden, so that the hooks access it directly, without the linker's table.
 extern CheckerState state __attribute__((visibility("hidden")));
+struct Watch {
+    bool active;       // a kernel is running, and checked
+    bool interleaved;  // a kernel is running with interleaved blocks
+};
+extern __thread Watch watch __attribute__((visibility("hidden")));  // of this operating-system thread
 
 enum class Space : uint8_t { global, shared };
 

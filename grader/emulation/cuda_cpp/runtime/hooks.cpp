@@ -24,7 +24,7 @@
 using namespace grader;
 
 void checker::check_fully(AnyForm form, uintptr_t address, uintptr_t pc) {
-    if (!state.active) return check_unwatched(form, address, pc);
+    if (!watch.active) return check_unwatched(form, address, pc);
     if (--state.countdown < 0) break_point();
     check_watched(form, address, pc);
 }
@@ -41,10 +41,10 @@ void rare_hook(const volatile void* address, checker::AnyForm form, void* pc) {
 
 // A range, word by word where it is aligned.
 void hook_range(const void* address, size_t bytes, bool write, void* pc) {
-    if (state.active && !state.locals && bytes < 4096 && checker::near_frame(reinterpret_cast<uintptr_t>(address), bytes)) return;
+    if (watch.active && !state.locals && bytes < 4096 && checker::near_frame(reinterpret_cast<uintptr_t>(address), bytes)) return;
     const char* a = static_cast<const char*>(address);
     const char* end = a + bytes;
-    if (!state.active && !state.interleaved) {  // host code
+    if (!watch.active && !watch.interleaved) {  // host code
         const unsigned n = unsigned(std::min<size_t>(bytes, UINT32_MAX));
         if (n) checker::host_range({reinterpret_cast<uintptr_t>(a), n, write, false, false, reinterpret_cast<uintptr_t>(pc)});
         return;
@@ -155,18 +155,18 @@ void* grader_memset(void* to, int value, size_t bytes) {
 
 #define GRADER_RESULT(name, T, R)                                                             \
     T grader_##name(T x, R* result) {                                                         \
-        if (state.active) hook_range(result, sizeof *result, true, __builtin_return_address(0)); \
+        if (watch.active) hook_range(result, sizeof *result, true, __builtin_return_address(0)); \
         return name(x, result);                                                               \
     }
 #define GRADER_QUOTIENT(name, T)                                                              \
     T grader_##name(T x, T y, int* result) {                                                  \
-        if (state.active) hook_range(result, sizeof *result, true, __builtin_return_address(0)); \
+        if (watch.active) hook_range(result, sizeof *result, true, __builtin_return_address(0)); \
         return name(x, y, result);                                                            \
     }
 #define GRADER_RESULTS(name, T)                                                               \
     void grader_##name(T x, T* first, T* second) {                                            \
-        if (state.active) hook_range(first, sizeof *first, true, __builtin_return_address(0));   \
-        if (state.active) hook_range(second, sizeof *second, true, __builtin_return_address(0)); \
+        if (watch.active) hook_range(first, sizeof *first, true, __builtin_return_address(0));   \
+        if (watch.active) hook_range(second, sizeof *second, true, __builtin_return_address(0)); \
         name(x, first, second);                                                               \
     }
 GRADER_RESULT(modf, double, double)
@@ -179,13 +179,13 @@ GRADER_RESULTS(sincos, double)
 GRADER_RESULTS(sincosf, float)
 
 int grader_vprintf(const char* format, va_list arguments) {
-    if (state.active) hook_strings(format, arguments, __builtin_return_address(0));
+    if (watch.active) hook_strings(format, arguments, __builtin_return_address(0));
     return vprintf(format, arguments);
 }
 int grader_printf(const char* format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    if (state.active) hook_strings(format, arguments, __builtin_return_address(0));
+    if (watch.active) hook_strings(format, arguments, __builtin_return_address(0));
     const int printed = vprintf(format, arguments);
     va_end(arguments);
     return printed;

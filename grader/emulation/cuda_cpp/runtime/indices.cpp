@@ -66,7 +66,7 @@ unsigned overflows = 0;
 
 void overflowed(void* description, uint64_t value, void* pc) {
     const TypeDescriptor* type = static_cast<const Overflow*>(description)->type;
-    if (!state.active || type->kind != 0 || type->info >> 1 != 5) return;
+    if (!watch.active || type->kind != 0 || type->info >> 1 != 5) return;
     wrapped[overflows++ % kWrapped] = {stamp::thread(state.me), state.block_first, int32_t(value), reinterpret_cast<uintptr_t>(pc)};
 }
 
@@ -111,7 +111,7 @@ void __ubsan_handle_out_of_bounds(void* description, void* value) {
     // "'float [33]'": use the type as the name of the array.
     const char* type = data->array->name;
     for (unsigned i = 0; type[i] && i + 1 < sizeof f.buffer; ++i) f.buffer[i] = type[i];
-    if (!state.active) {
+    if (!watch.active) {
         f.warning = true;  // host code, which no device tool checks
         f.space = "host";
         findings::add(f);
@@ -124,7 +124,7 @@ void __ubsan_handle_out_of_bounds(void* description, void* value) {
 void __ubsan_handle_type_mismatch_v1(void* description, void* value) {
     const TypeMismatch* data = static_cast<const TypeMismatch*>(description);
     uintptr_t pointer = reinterpret_cast<uintptr_t>(value);
-    if (!state.active || pointer == 0) return;
+    if (!watch.active || pointer == 0) return;
     uintptr_t alignment = uintptr_t(1) << data->log_alignment;
     if (pointer % alignment == 0) return;
     Finding f;

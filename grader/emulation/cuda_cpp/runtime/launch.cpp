@@ -30,6 +30,8 @@ unsigned grader_launch_number;
 
 namespace grader {
 
+std::recursive_mutex device_lock;
+
 namespace {
 
 constexpr size_t kSharedGap = 4096;  // after each variable, to catch overruns
@@ -38,7 +40,6 @@ int last_error, sticky_error;
 int last_launch_error;
 size_t placed_end;        // of the running launch: next free offset
 bool next_is_cooperative;
-std::recursive_mutex launch_lock;
 std::mutex place_lock;
 
 // Shared variables at file scope. The program gets their addresses once, so they keep them in later
@@ -217,7 +218,7 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
         children::add({name, grid, block, shared_bytes, pc, parameters, parameter_bytes, body});
         return;
     }
-    std::lock_guard<std::recursive_mutex> guard(launch_lock);
+    const DeviceTurn turn;
     finish_copies();
     LaunchState wanted = {name, grid, block, 0, 0, shared_bytes, nullptr, 0, nullptr, 0, 0, pc, 0, stream, next_is_cooperative};
     next_is_cooperative = false;

@@ -133,6 +133,7 @@ std::vector<unwaited::Copy>& unwaited_copies() {
 }
 
 cudaError_t free_memory(void* pointer, bool pinned, uintptr_t pc) {
+    const DeviceTurn turn;
     if (!pointer) return cudaSuccess;
     if (device_lost()) return cudaPeekAtLastError();
     const trace::Span span("memory", pinned ? "cudaFreeHost" : "cudaFree");
@@ -156,12 +157,14 @@ cudaError_t free_memory(void* pointer, bool pinned, uintptr_t pc) {
 }  // namespace
 
 void grader::finish_copies() {
+    const DeviceTurn turn;
     if (asked_for().empty()) return;
     for (const Copy& copy : asked_for()) make(copy);
     asked_for().clear();
 }
 
 void grader::wait_for_device() {
+    const DeviceTurn turn;
     if (streams::inside()) return wait_for(streams::ends(nullptr));
     finish_copies();
     unwaited_copies().clear();
@@ -169,6 +172,7 @@ void grader::wait_for_device() {
 }
 
 void grader::wait_for(const streams::Order& order) {
+    const DeviceTurn turn;
     streams::host_waits(order);
     drop_waited(asked_for(), make);
     if (!streams::inside()) drop_waited(unwaited_copies(), [](const unwaited::Copy&) {});
@@ -183,6 +187,7 @@ const unwaited::Copy* unwaited::find(uintptr_t at, uint64_t bytes, bool write) {
 extern "C" {
 
 cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name) {
+    const DeviceTurn turn;
     if (!pointer) return fail(cudaErrorInvalidValue);
     if (device_lost()) return cudaPeekAtLastError();
     *pointer = nullptr;
@@ -197,6 +202,7 @@ cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name) {
 }
 
 cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const char* name) {
+    const DeviceTurn turn;
     if (!pointer) return fail(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
@@ -219,6 +225,7 @@ cudaError_t cudaFreeHost(void* pointer) {
 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                          cudaMemcpyKind kind) {
+    const DeviceTurn turn;
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
@@ -250,6 +257,7 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    const DeviceTurn turn;
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (bytes == 0) return cudaSuccess;
@@ -262,6 +270,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 }
 
 cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    const DeviceTurn turn;
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (bytes == 0) return cudaSuccess;
@@ -280,6 +289,7 @@ cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMe
 }
 
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
+    const DeviceTurn turn;
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
@@ -335,6 +345,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes, size_t offset,
                                cudaMemcpyKind) {
+    const DeviceTurn turn;
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     char* place = static_cast<char*>(symbol) + offset;

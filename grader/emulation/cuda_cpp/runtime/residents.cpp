@@ -87,10 +87,10 @@ void run_interleaved(bool turns) {
             return;
         }
     }
-    state.interleaved = true;
+    watch.interleaved = true;
     taking_turns = turns;
     resume(0, caller);
-    state.interleaved = taking_turns = false;
+    watch.interleaved = taking_turns = false;
     for (TurnTaker& r : residents)
         if (!r.done) r.worker->drop_block();
 }

@@ -422,7 +422,7 @@ extern "C" void grader_local(const char* name, void* variable, size_t bytes) {
     using namespace grader;
     using namespace grader::checker;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(variable);
-    if (!state.active || begin - state.stacks_base >= state.stacks_bytes) return;
+    if (!watch.active || begin - state.stacks_base >= state.stacks_bytes) return;
     state.locals = true;
     for (size_t i = 0; i + sizeof kFilling <= bytes; i += sizeof kFilling)
         memcpy(static_cast<char*>(variable) + i, &kFilling, sizeof kFilling);

@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #define GRADER_INDEX  // the runtime writes threadIdx and the other indices
@@ -207,6 +208,15 @@ private:
 // The worker of this operating-system thread, or null.
 extern __thread Worker* worker;
 inline bool in_kernel() { return worker && worker->current; }
+
+// One host thread at a time uses the device; a launch keeps it until its kernel has ended.
+extern std::recursive_mutex device_lock;
+struct DeviceTurn {
+    DeviceTurn() { if (host) device_lock.lock(); }
+    ~DeviceTurn() { if (host) device_lock.unlock(); }
+    DeviceTurn(const DeviceTurn&) = delete;
+    const bool host = !in_kernel();  // a kernel runs within its launch's turn
+};
 
 // The block that this thread runs, as a number (x fastest).
 uint64_t block_number();
