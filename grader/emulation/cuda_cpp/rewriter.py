@@ -192,11 +192,13 @@ class _Rewriter:
         pointer = self._is_function_pointer(first, at)
         capture = f"[grader_kernel = {kernel}]" if pointer else "[=]"
         callee = "grader_kernel" if pointer else kernel
+        call = f"{capture}(auto&... grader_argument) {{ {callee}(grader_argument...); }}"
+        if self._has_braced_argument(close + 2, end):
+            call = kernel  # by which the argument's type is known
         # Make the launch one operand: `cond ? k<<<…>>>() : …`, `(k<<<…>>>(), 0)`.
         self._replace(
             close,
-            f").grader_named(GRADER_NAME({kernel}), "
-            f"{capture}(auto&... grader_argument) {{ {callee}(grader_argument...); }})",
+            f").grader_named(GRADER_NAME({kernel}), {call})",
         )
         self._put_after(end, ")")
         # NULL is an integer to a template; nullptr converts to every pointer.
@@ -204,6 +206,16 @@ class _Rewriter:
             alone = self.source.text(place - 1) in "(," and self.source.text(place + 1) in "),"
             if self.source.text(place) == "NULL" and alone:
                 self._replace(place, "nullptr")
+
+    def _has_braced_argument(self, place: int, end: int) -> bool:
+        """True if one of the arguments begins with a brace: `k<<<…>>>(a, {1, 2})`."""
+        while place < end:
+            text = self.source.text(place)
+            if text == "{" and self.source.text(place - 1) in ("(", ","):
+                return True
+            place = self.source.closing_anywhere(place) if text in OPENERS else place
+            place += 1
+        return False
 
     def _outside_brackets(self, place: int, end: int) -> Iterator[int]:
         """Yield the places up to `end` that are outside inner brackets."""

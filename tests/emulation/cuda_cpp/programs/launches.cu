@@ -20,6 +20,9 @@ template <typename T> void generic(T* a) { add_n<T, 2><<<1, 4>>>(a, T(1)); }
 static int calls = 0;
 int once() { return ++calls; }
 template <class A> int blocks() { return 1; }
+struct Pair { int first, second; };
+__global__ void set_sum(int* a, Pair pair, int v) { a[threadIdx.x] = pair.first + pair.second + v; }
+template <class T> __global__ void set_first(T* a, Pair pair) { a[threadIdx.x] = pair.first; }
 int main() {
     int* a = device<int>(8);
     add<<<2, 4>>>(a, 1);
@@ -75,6 +78,10 @@ int main() {
     EXPECT(cudaLaunchKernel((void*)add, dim3(1), dim3(8), arguments, 0, nullptr) == cudaSuccess);
     EXPECT(cudaLaunchKernel((const void*)add, dim3(1), dim3(8), arguments, 0, 0) == cudaSuccess);
     EXPECT(at(a, 0) == 32);
+    set_sum<<<1, 8>>>(a, {3, 4}, v);
+    EXPECT(at(a, 7) == 9);
+    set_first<int><<<dim3{1}, 8>>>(a, {v, 1});
+    EXPECT(at(a, 0) == 2);
     EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
     EXPECT(cudaGetLastError() == cudaSuccess);
     cudaFree(a);

@@ -156,6 +156,13 @@ template <class Kernel> struct Configured {
     }
 };
 
+// The same for braced arguments, `{x, y}`, whose types are those of the kernel's parameters.
+template <class... Parameters> struct ConfiguredForBraces : Configured<void (*)(Parameters...)> {
+    GRADER_INLINE void operator()(Parameters... arguments) const {
+        Configured<void (*)(Parameters...)>::operator()(arguments...);
+    }
+};
+
 // A configuration with its arguments, waiting for its kernel.
 template <class Call> struct Unnamed {
     Call call;
@@ -172,6 +179,10 @@ struct Launch {
     // A name that no student's macro has.
     template <class Kernel> Configured<Kernel> grader_named(const char* name, Kernel body) const {
         return {name, grid, block, shared_bytes, stream, body};
+    }
+    template <class... Parameters>
+    ConfiguredForBraces<Parameters...> grader_named(const char* name, void (*kernel)(Parameters...)) const {
+        return {{name, grid, block, shared_bytes, stream, kernel}};
     }
     template <class... Arguments> auto operator()(Arguments... arguments) const {
         auto call = [launch = *this, arguments...](auto kernel) {
