@@ -24,8 +24,12 @@ _MOST_VALUES = 6  # of a template's arguments
 _REWRITTEN = "::grader::"  # in every line that the emulation's rewriter changed
 
 _MISSING_HEADER = r"No such file or directory|cannot open source file|could not open source"
+_CUDA_HEADER = r"\b(?:nvfunctional|(?:cuda|cub|thrust|nv|cooperative_groups)/)"
+_SINCE_HOPPER = ("cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion")
 # Hints for a reader who sees the message of g++ or nvcc for the first time.
 _ADVICE = {
+    rf"{_CUDA_HEADER}.*(?:{_MISSING_HEADER})|(?:{_MISSING_HEADER}).*{_CUDA_HEADER}":
+        "this machine lacks this header of CUDA: do without it, or grade on a machine with a GPU",
     _MISSING_HEADER: "only this file is graded: put what it needs into it",
     r"operator ?<<.*__global__|\bstd::cout\b|operator ?<<\(.*device code":
         "a kernel cannot use std::cout: print with printf",
@@ -113,6 +117,8 @@ _ADVICE = {
         "threadIdx, blockIdx, blockDim and gridDim are three numbers each: add .x, .y or .z",
     r"operator(?: \"| ?)[-+*/]=?[’'\"].*__half":
         "convert the half first, __half2float(x), and the result back with __float2half",
+    "|".join(_SINCE_HOPPER):
+        "only GPUs from sm_90 on have it, and the emulation has not: leave the call out",
     r"was not declared in this scope|is undefined$|does not name a type":
         "is the name misspelt, used before it is declared, or its block closed by a `}` too many?",
 }  # fmt: skip
@@ -301,7 +307,8 @@ def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
     text = _INTERNAL.sub(r"\1", text)
     if match := _UNKNOWN.search(text):
         name = match[1] or match[2]
-        near = did_you_mean(name, _CUDA_WORDS) if len(name) > _SHORT_NAME else ""
+        guessed = len(name) > _SHORT_NAME and name not in _SINCE_HOPPER
+        near = did_you_mean(name, _CUDA_WORDS) if guessed else ""
         text += near or _declared_inside(name, at, source)
     return _FLAG.sub("", _WARNING_FLAG.sub("", text)), at
 

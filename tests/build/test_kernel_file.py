@@ -288,6 +288,8 @@ def test_a_column_in_a_line_that_was_rewritten_is_not_reported() -> None:
         ('silu.cu:7: expected a ")"', "a semicolon or bracket"),
         ("silu.cu:2: mine.h: No such file or directory", "only this file"),
         ('silu.cu:2: cannot open source file "mine.h"', "only this file"),
+        ("silu.cu:2: nvfunctional: No such file or directory", "this machine lacks"),
+        ('silu.cu:2: cannot open source file "cuda/annotated_ptr"', "this machine lacks"),
         ("silu.cu:2: ‘x’ was not declared in this scope", "misspelt"),
         ('silu.cu:2: identifier "x" is undefined', "misspelt"),
         ("silu.cu:2: division by zero", ""),
@@ -522,6 +524,11 @@ def test_a_name_of_a_block_that_has_ended(body: str, words: str) -> None:
             "misspelt",
         ),
         (
+            "‘cudaGridDependencySynchronize’ was not declared in this scope",
+            "‘cudaGridDependencySynchronize’ was not declared in this scope",
+            "sm_90",
+        ),
+        (
             "ambiguous overload for ‘operator*’ (operand types are ‘const float’ and ‘__half’)",
             "ambiguous overload",
             "__half2float(x)",
@@ -541,4 +548,5 @@ def test_a_name_of_a_block_that_has_ended(body: str, words: str) -> None:
 def test_what_to_do_about_a_message(message: str, shown: str, advice: str) -> None:
     (found,) = diagnostics.parse(f"silu.cu:7:3: error: {message}", "silu.cu")
     assert found.message.startswith(shown)
+    assert "did you mean" not in found.message
     assert advice in diagnostics.advice(found.message)
