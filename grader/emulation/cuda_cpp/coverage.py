@@ -82,6 +82,8 @@ ROWS = (
     _yes("Streams, events, host functions", "runtime_api", "streams_and_events",
          "launches_of_two_threads",
          note="in the order of the calls; work of streams that nothing orders is a race"),
+    _yes("`cudaMallocAsync`, memory pools", "runtime_api",
+         note="all pools are one"),
     _partly("Graphs and stream capture", "graph_replay",
             note="nodes run in the order in which they were added; no kernel nodes by hand, no "
             "conditional nodes"),

@@ -77,6 +77,7 @@ _ALLOCATORS = frozenset(
     {
         "cudaMalloc",
         "cudaMallocAsync",
+        "cudaMallocFromPoolAsync",
         "cudaMallocManaged",
         "cudaMallocHost",
         "cudaHostAlloc",

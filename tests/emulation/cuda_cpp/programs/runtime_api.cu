@@ -67,6 +67,13 @@ int main() {
     unsigned long long threshold = ~0ull;
     EXPECT(cudaDeviceGetDefaultMemPool(&pool, 0) == cudaSuccess);
     EXPECT(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold) == cudaSuccess);
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    EXPECT(cudaMemPoolCreate(&pool, &properties) == cudaSuccess && pool);
+    int* pooled;
+    EXPECT(cudaMallocFromPoolAsync(&pooled, 64, pool, 0) == cudaSuccess && pooled);
+    EXPECT(cudaFreeAsync(pooled, 0) == cudaSuccess && cudaMemPoolDestroy(pool) == cudaSuccess);
     EXPECT(cudaMemset2DAsync(a, 8, 0, 4, 2, 0) == cudaSuccess && at(a, 2) == 0);
     int grid_size, block_size;
     EXPECT(cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid_size, &block_size, apply, [](int n) { return n * 4; }) == cudaSuccess);
