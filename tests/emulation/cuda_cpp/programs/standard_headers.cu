@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include <cuda/std/bit>
 #include "expect.cuh"
 __device__ __noinline__ float twice(float x) { return 2 * x; }
 __attribute__((__noinline__)) float thrice(float x) { return 3 * x; }
@@ -27,6 +28,7 @@ int main() {
     auto shared = std::make_shared<int>(3);
     float* a = device<float>(4);
     apply<<<1, 4>>>(a);
+    EXPECT(cuda::std::bit_cast<unsigned>(1.0f) == 0x3f800000u);
     EXPECT(at(a, 3) == 6.0f && thrice((*owned)[0]) == 4.5f && *shared == 3);
     EXPECT(std::regex_match(word(), std::regex("G.U")));
     std::promise<int> promised;
