@@ -84,7 +84,9 @@ def prepare(
         if used.header or used.feature in headers or used.feature not in _LINKED
     ):
         hint = _hint(unsupported[0].feature, allowed or frozenset())
-        return _rejected(Verdict.NOT_MEASURED, unsupported, hint)
+        first = {used.feature: used for used in reversed(unsupported)}
+        told = tuple(_told(used) for used in unsupported if first[used.feature] is used)
+        return _rejected(Verdict.NOT_MEASURED, told, hint)
     return rewritten.text
 
 
@@ -99,6 +101,17 @@ def prepare_headers(
             return text
         headers.append(replace(header, text=text))
     return replace(source, headers=tuple(headers))
+
+
+def _told(used: cuda_cpp.Unsupported) -> cuda_cpp.Unsupported:
+    """Return a use with why it does not run: of a library's emulated part, it is the course."""
+    if not used.emulated:
+        return used
+    message = (
+        f"{used.file}:{used.line} uses {used.feature}, which runs without a GPU only if the "
+        "assignment allows it."
+    )
+    return replace(used, message=message)
 
 
 def _rejected(

@@ -338,6 +338,19 @@ def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
     assert found.hint == "grade it on a machine with a GPU"
 
 
+def test_an_emulated_library_that_no_spec_names_is_said_once() -> None:
+    text = "#include <cub/cub.cuh>\nusing R = cub::BlockReduce<int, 32>;\ncudaSurfaceObject_t s;\n"
+    found = prepare(SourceFile(path="silu.cu", text=text))
+    assert isinstance(found, Rejected)
+    assert found.message == (
+        "silu.cu:1 uses the CUB library, which runs without a GPU only if the assignment allows it."
+    )
+    assert [(one.line, one.message[:12]) for one in found.evidence.diagnostics] == [
+        (1, "uses the CUB"),
+        (3, "uses surface"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "allowed", "verdict", "phrase"),
     [
