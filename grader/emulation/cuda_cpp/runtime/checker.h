@@ -58,6 +58,7 @@ uint32_t next_epoch();
 void work_begins();
 // A copy of a stream accesses device memory.
 void copy_uses(const void* at, size_t bytes, bool write, const streams::Operation& operation, uintptr_t pc);
+void freed_in_stream(const Allocation& a, uintptr_t pc);  // by cudaFreeAsync
 void host_wrote(size_t bytes);
 // `parted`: threads of one warp wait, and others of it have ended.
 void left_before_barrier(const Thread& waiting, unsigned arrived, bool parted = false);
@@ -95,6 +96,7 @@ inline void host_read(size_t) {}
 inline uint32_t next_epoch() { return 0; }
 inline void work_begins() {}
 inline void copy_uses(const void*, size_t, bool, const streams::Operation&, uintptr_t) {}
+inline void freed_in_stream(const Allocation&, uintptr_t) {}
 inline void host_wrote(size_t) {}
 inline void left_before_barrier(const Thread&, unsigned, bool = false) {}
 inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool, unsigned = 0) {}

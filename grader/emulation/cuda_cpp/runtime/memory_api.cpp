@@ -149,6 +149,7 @@ cudaError_t free_memory(void* pointer, bool pinned, uintptr_t pc) {
         checker::free_failed(pointer, problem, pc);
         return fail(cudaErrorInvalidValue);
     }
+    if (streams::inside()) checker::freed_in_stream(*a, pc);
     checker::released(*a);
     arena::release(a);
     return cudaSuccess;

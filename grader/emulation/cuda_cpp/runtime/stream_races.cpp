@@ -22,6 +22,7 @@ struct StreamCopy {
     uintptr_t pc;
     streams::Operation operation;
     uint32_t epoch;
+    const char* message = stream_races::kMessage;
 };
 constexpr size_t kMostKept = 256;  // more are put into the shadow at once
 
@@ -78,7 +79,7 @@ void put_into_shadow(const StreamCopy& copy) {
 void report_race(const StreamCopy& copy, uintptr_t address, uintptr_t other_pc, bool other_write) {
     Finding f;
     f.kind = Kind::race;
-    f.message = stream_races::kMessage;
+    f.message = copy.message;
     f.pc = copy.pc;
     f.other_pc = other_pc;
     f.write = copy.write;
@@ -107,6 +108,23 @@ void check_against_kernels(const StreamCopy& copy, uint32_t first) {
         if (races(cell.other_read, detail::nibble(d, detail::kReadMask))) return found(detail::kOtherPc, false);
         return true;
     });
+}
+
+// Reports what of another stream may run at the same time.
+void check_against_all(const StreamCopy& copy) {
+    const uint32_t first = streams::first_unordered(UINT32_MAX);
+    if (first == UINT32_MAX) return;
+    check_against_kernels(copy, first);
+    for (const StreamCopy& other : kept_copies()) {
+        const bool both = other.begin < copy.end && copy.begin < other.end && (copy.write || other.write);
+        if (!both || streams::waited(other.operation) || streams::before_latest(other.operation)) continue;
+        report_race(copy, std::max(copy.begin, other.begin), other.pc, other.write);
+        break;
+    }
+}
+
+bool nothing_to_check() {
+    return !settings.check || settings.schedule == Schedule::interleaved || !streams::several() || device_lost();
 }
 
 }  // namespace
@@ -146,22 +164,21 @@ void launch_begins() {
 }  // namespace stream_races
 
 void checker::copy_uses(const void* at, size_t bytes, bool write, const streams::Operation& operation, uintptr_t pc) {
-    if (!settings.check || settings.schedule == Schedule::interleaved || !streams::several() || device_lost()) return;
+    if (nothing_to_check()) return;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(at);
     const StreamCopy copy = {begin, begin + bytes, write, pc, operation, state.epoch};
     if (!cells_at(begin).first) return;
-    const uint32_t first = streams::first_unordered(UINT32_MAX);
-    if (first != UINT32_MAX) {
-        check_against_kernels(copy, first);
-        for (const StreamCopy& other : kept_copies()) {
-            const bool both = other.begin < copy.end && copy.begin < other.end && (write || other.write);
-            if (!both || streams::waited(other.operation) || streams::before_latest(other.operation)) continue;
-            report_race(copy, std::max(copy.begin, other.begin), other.pc, other.write);
-            break;
-        }
-    }
+    check_against_all(copy);
     if (kept_copies().size() < kMostKept) kept_copies().push_back(copy);
     else put_into_shadow(copy);
+}
+
+void checker::freed_in_stream(const Allocation& a, uintptr_t pc) {
+    if (nothing_to_check()) return;
+    const streams::Operation operation = streams::begin(nullptr, state.epoch + 1);
+    work_begins();
+    check_against_all({a.begin, a.end, true, pc, operation, state.epoch,
+                       "memory is freed in one stream while another stream may still use it"});
 }
 
 }  // namespace grader
