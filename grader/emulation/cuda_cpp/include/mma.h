@@ -5,6 +5,8 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 
+extern "C" void grader_matrix_rows(const void* first, int write);
+
 namespace nvcuda {
 namespace wmma {
 
@@ -52,8 +54,18 @@ template <class F, class T> GRADER_INLINE void fill_fragment(F& f, const T& valu
     for (auto& element : f.x) element = value;
 }
 
+// CUDA asks for rows that begin 16 bytes, or a multiple, apart (of double it says nothing).
+template <class T> GRADER_INLINE void grader_check_rows(const T* first, unsigned stride, int write) {
+#if GRADER_CHECKED
+    if (sizeof(T) < 8 && stride * sizeof(T) % 16 != 0) grader_matrix_rows(first, write);
+#else
+    (void)first, (void)stride, (void)write;
+#endif
+}
+
 template <class Use, int M, int N, int K, class T, class Layout, class From>
 GRADER_INLINE void grader_load(fragment<Use, M, N, K, T, Layout>& f, const From* from, unsigned stride, bool by_rows) {
+    grader_check_rows(from, stride, 0);
     const int lane = (int)(grader::linear_thread() % 32);
     for (int i = 0; i < f.num_elements; ++i) {
         const int at = 32 * i + lane, row = at / f.grader_columns, column = at % f.grader_columns;
@@ -75,6 +87,7 @@ GRADER_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const 
 }
 template <int M, int N, int K, class T, class To>
 GRADER_INLINE void store_matrix_sync(To* to, const fragment<accumulator, M, N, K, T>& f, unsigned stride, layout_t layout) {
+    grader_check_rows(to, stride, 1);
     const int lane = (int)(grader::linear_thread() % 32);
     __syncwarp();  // it waits for all lanes, and then stores: nothing waits behind it
     for (int i = 0; i < f.num_elements; ++i) {

@@ -143,6 +143,19 @@ void __ubsan_handle_type_mismatch_v1(void* description, void* value) {
     if (!f.warning) worker->abandon(cudaErrorMisalignedAddress);
 }
 
+void grader_matrix_rows(const void* first, int write) {
+    if (!watch.active) return;
+    Finding f;
+    f.pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    f.kind = Kind::misaligned;
+    f.address = reinterpret_cast<uintptr_t>(first);
+    f.write = write != 0;
+    f.message = "a matrix of a tensor core has rows that are no multiple of 16 bytes apart";
+    if (const Allocation* a = arena::find(f.address)) findings::name_buffer(f, *a);
+    else places::name_shared(f);
+    findings::add(f);
+}
+
 }  // extern "C"
 
 #endif
