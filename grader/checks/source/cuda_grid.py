@@ -19,7 +19,12 @@ from grader.checks.source.stuck_loops import loops
 _STEPS_BY = re.compile(
     r"\b(\w+)\s{0,5}=\s{0,5}threadIdx\.x\s{0,5};[^;]{0,100};\s{0,5}\1\s{0,5}\+=\s{0,5}([A-Za-z_]\w*)\s{0,5}\)"
 )
-_BLOCKS_OF = r"\bblockIdx\.AXIS\)?\s{0,5}\*\s{0,5}([A-Za-z_]\w*)\s{0,5}\+\s{0,5}threadIdx\.AXIS"
+# Several threads for each element, a warp for each row: `threadIdx.x / 32`.
+_SHARED_BY = r"\s{0,5}(?:/|>>|%)"
+_BLOCKS_OF = (
+    r"\bblockIdx\.AXIS\)?\s{0,5}\*\s{0,5}([A-Za-z_]\w*)\s{0,5}\+\s{0,5}threadIdx\.AXIS"
+    rf"(?!{_SHARED_BY})"
+)
 _MOST_SHOWN = 60  # characters of an expression
 _NOT_A_POWER = re.compile(r"^(?!.*(?:<<|pow|log)).*[a-z]")
 _ROUNDS = re.compile(r"[+?]|ceil|cdiv|div_up|divup|\d\.", re.I)
@@ -317,7 +322,9 @@ def _other_step(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> 
         for number, line in enumerate(lines):
             # With the thread's number along another axis it is no element's index along this one.
             step = re.search(
-                rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)(?![^;,]*\bthreadIdx\.[^{axis}])", line
+                rf"\bblockIdx\.{axis}\s*\*\s*(\w+)(?!\.)(?![^;,]*\bthreadIdx\.[^{axis}])"
+                rf"(?![^;,]*\bthreadIdx\.{axis}{_SHARED_BY})",
+                line,
             )
             size = constant(step[1], f"{host}\n{kernel.body}") if step else None
             if step is not None and size is not None and threads and size % threads:

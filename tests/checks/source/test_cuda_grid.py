@@ -237,6 +237,17 @@ def test_a_block_whose_threads_have_several_elements_each() -> None:
     assert "written for BLOCK = 128" in block_hint(text.replace("THREADS", "256"), "copy")
 
 
+@pytest.mark.parametrize(
+    "warp", ["threadIdx.x / 32", "threadIdx.x / warpSize", "(threadIdx.x >> 5)"]
+)
+def test_a_block_with_a_warp_for_each_row(warp: str) -> None:
+    index = f"const int row = blockIdx.x * BLOCK + {warp}; if (row < n) y[row] = x[row];"
+    text = STRIDED.replace("for (int i = threadIdx.x; i < n; i += STEP) y[i] = x[i];", index)
+    assert block_hint(text.replace("THREADS", "BLOCK * 32"), "copy") == ""
+    rounded = text.replace("<<<rows, THREADS>>>", "<<<(rows + BLOCK - 1) / BLOCK, BLOCK * 32>>>")
+    assert "elements apart" not in grid_hint(rounded, TRANSPOSE, "copy")
+
+
 @pytest.mark.parametrize(("block", "said"), [("WIDE, HIGH", ""), ("WIDE, WIDE", "along y in each")])
 def test_a_block_of_two_axes(block: str, said: str) -> None:
     text = f"""\
