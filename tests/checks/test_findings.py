@@ -298,6 +298,22 @@ def test_tests_that_are_joined_with_the_wrong_operator(line: str, phrase: str) -
     assert phrase or "join" not in said
 
 
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("float2 x = a[i];", "`a` ends within the 8 bytes of this access"),
+        ("cudaMalloc(&a, n);\ndouble x = a[i];", "cudaMalloc counts bytes"),
+    ],
+)
+def test_an_access_that_is_wider_than_the_rest_of_the_array(text: str, phrase: str) -> None:
+    message = "the access is past the end of its buffer"
+    found = HostFinding(
+        kind="out_of_bounds", severity="error", message=message,
+        line=1, buffer="a", element_bytes=8, offset=24, buffer_bytes=28, access_bytes=8,
+    )  # fmt: skip
+    assert phrase in emulation_findings._hint(found, text)
+
+
 def test_elements_that_several_threads_change() -> None:
     found = HostFinding(
         kind="race", severity="error", message="threads of one block access one location",

@@ -160,8 +160,7 @@ def _hint(found: HostFinding, text: str) -> str:
         types = ("float", "double", "int", "char", "long", "unsigned", "half", "__half")
         if found.access_bytes == 8 and pointer and pointer[1] not in types:
             return filled("found", "size of a pointer", name=pointer[1])
-        own = re.search(rf"[aA]lloc\w*\([^;]{{0,300}}&\s*{re.escape(found.buffer or '?')}\b", text)
-        if rest == 0 and times in (2, 4, 8) and own:
+        if rest == 0 and times in (2, 4, 8) and _allocated(found.buffer, text):
             return filled("found", "bytes are elements", times=times)
     several = found.buffer_bytes != found.access_bytes
     if both_write and several and "different blocks" in found.message:
@@ -185,6 +184,12 @@ def two_lines_hint(
         other_line=other_line,
         other_access=other_access,
     )
+
+
+def _allocated(buffer: str | None, text: str) -> bool:
+    """True if the file itself allocates the array."""
+    name = re.escape(buffer or "?")
+    return re.search(rf"[aA]lloc\w*\([^;]{{0,300}}&\s*{name}\b", text) is not None
 
 
 def _line(text: str, line: int | None) -> str:
@@ -215,7 +220,12 @@ def _beyond(found: HostFinding, text: str) -> str:
         wide = (found.access_bytes or 0) > _WIDEST_SCALAR
         if wide and (found.offset or 0) >= (found.buffer_bytes or 0):
             return _FOUND["a vector access past the end"]
-        return _FOUND["a vector access crosses the end" if wide else "too few bytes"]
+        if wide:
+            return _FOUND["a vector access crosses the end"]
+        if not found.buffer or _allocated(found.buffer, text):
+            return _FOUND["too few bytes"]
+        units = {"buffer": found.buffer, "bytes": found.access_bytes}
+        return filled("found", "a wide access crosses the end", **units)
     line = found.line or 0
     lines = dict(enumerate(text.splitlines()[:line], start=1))
     near = {at: words for at, words in lines.items() if at > line - _LINES_BEFORE}

@@ -47,6 +47,7 @@ _PROVEN = (
     "one lane past the end",
     "a vector access crosses the end",
     "a vector access past the end",
+    "a wide access crosses the end",
     "too few bytes",
     "size of a pointer",
     "bytes are elements",
