@@ -314,6 +314,26 @@ def test_an_access_that_is_wider_than_the_rest_of_the_array(text: str, phrase: s
     assert phrase in emulation_findings._hint(found, text)
 
 
+COPY = "__pipeline_memcpy_async(&tile[i], x + i, 4);"
+
+
+@pytest.mark.parametrize(
+    ("lines", "phrase"),
+    [
+        ((COPY, "__syncthreads();", "__pipeline_wait_prior(0);"), "line 3 is asynchronous"),
+        ((COPY, "__pipeline_commit();", "__syncthreads();"), "first (`__pipeline_wait_prior(0)`)"),
+        ((COPY, "__pipeline_wait_prior(0);", "__syncthreads();"), "the other side is missing"),
+        (("tile[i] = x[i];", "", "__syncthreads();"), "the other side is missing"),
+        (("if (i == 0) tile[0] = next();", "", "__syncthreads();"), "threads leave the loop"),
+    ],
+)
+def test_a_race_across_a_barrier(lines: tuple[str, ...], phrase: str) -> None:
+    read = "if (tile[0] > 9) return;" if "next" in lines[0] else "y[i] = tile[i];"
+    text = "\n".join(("__global__ void k()", "{", *lines, read, "}"))
+    said = emulation_findings.two_lines_hint(text, (6, 3), ("read", "write"))
+    assert phrase in said
+
+
 def test_elements_that_several_threads_change() -> None:
     found = HostFinding(
         kind="race", severity="error", message="threads of one block access one location",

@@ -108,6 +108,12 @@ _CHANGED = re.compile(
     r"|(?:^|[;{})])\s*\*\s*(\w+)\s*(?:[-+*|&^]=|=\s*\*\s*\3\s*[-+*|&^])"
     r"|\b(\w+)\s*\[(\w+)\]\s*=\s*\4\s*\[\5\]\s*[-+*|&^]"
 )
+# Copies whose wait is no barrier; those of groups and of `cuda::barrier` have one that is.
+_ASYNCHRONOUS = re.compile(r"__pipeline_memcpy_async|cp\.async")
+_WAITS = {"__pipeline_memcpy_async": "`__pipeline_wait_prior(0)`", "cp.async": "cp.async.wait_all"}
+_WAIT = re.compile(r"\b\w*wait\w*")
+_BARRIER = re.compile(r"__syncthreads|\bsync\s?\(|arrive_and_wait")
+_LEAVES = re.compile(r"\bif\s?\([^;]{0,300}\)\s{0,9}\{?\s{0,40}(?:return|break)\b")
 _WIDEST_SCALAR = 8  # bytes
 _LINES_BEFORE = 8  # in which a guard or loop head stands, usually
 
@@ -175,15 +181,33 @@ def two_lines_hint(
     (other_line, other_access), (line, access) = sorted(
         zip(lines, accesses, strict=True), key=lambda one: one[0]
     )
+    if wait := _wait_behind_barrier(text, other_line, line):
+        return filled(
+            "found", "an asynchronous copy is not waited for", copy=other_line, line=line, wait=wait
+        )
     between = barrier_between(text, other_line, line, barrier="__syncthreads")
+    leaves = (other_access, access) == ("write", "read") and _LEAVES.search(
+        "\n".join(text.split("\n")[line - 1 : line + 1])
+    )
+    other_side = "two lines, leaves by it" if leaves else "two lines, other side"
     return filled(
         "found",
-        "two lines, other side" if between else "two lines",
+        other_side if between else "two lines",
         line=line,
         access=access,
         other_line=other_line,
         other_access=other_access,
     )
+
+
+def _wait_behind_barrier(text: str, copy: int, line: int) -> str:
+    """Return how an asynchronous copy is waited for if no barrier follows the wait; else ""."""
+    how = _ASYNCHRONOUS.search(_line(text, copy))
+    between = "\n".join(text.split("\n")[copy : line - 1])
+    waits = [one.end() for one in _WAIT.finditer(between)]
+    if how is None or _BARRIER.search(between, waits[-1] if waits else len(between)):
+        return ""
+    return _WAITS[how[0]]
 
 
 def _allocated(buffer: str | None, text: str) -> bool:

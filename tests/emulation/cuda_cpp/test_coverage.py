@@ -106,6 +106,14 @@ def test_planted_fault(source: Path, tmp_path: Path) -> None:
     assert found(result, line) == {("error", kind, line)}
 
 
+def test_a_read_before_an_asynchronous_copy_has_ended_says_so(tmp_path: Path) -> None:
+    source = HERE / "covered" / "ptx_copies.cu"
+    result = run(compiled(source, tmp_path, planted=True), timeout_s=20, capture=True)
+    assert {one.message for one in result.report.findings} == {
+        "shared memory is read before an asynchronous copy into it has ended"
+    }
+
+
 def test_every_supported_row_of_the_table_names_programs_that_exist() -> None:
     there = {path.stem for path in HERE.rglob("*.cu")}
     for row in ROWS:

@@ -58,6 +58,17 @@ void finish_up_to(uint64_t group) {
 
 void finish_all() { finish_up_to(~uint64_t(0)); }
 
+bool any_into(uintptr_t address) {
+    if (!worker->copies) return false;
+    const uint64_t block = block_number();
+    for (const AsyncCopies::Owner& owner : worker->copies->owners) {
+        if (owner.launch != grader_launch_number || owner.block != block) continue;
+        for (const AsyncCopies::Copy& c : owner.copies)
+            if (address - reinterpret_cast<uintptr_t>(c.to) < c.bytes + c.zeros) return true;
+    }
+    return false;
+}
+
 void finish_before(unsigned groups) {
     if (!worker->copies) return;
     const uint64_t committed = mine().committed;

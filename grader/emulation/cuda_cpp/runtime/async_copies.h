@@ -5,9 +5,12 @@
 // memory that nothing has written this is a finding.
 #pragma once
 
+#include <cstdint>
+
 namespace grader::async_copies {
 
 void finish_all();      // of the running thread
 void finish_before(unsigned groups);  // all but the last committed groups
+bool any_into(uintptr_t address);     // a copy that the block has not waited for
 
 }  // namespace grader::async_copies

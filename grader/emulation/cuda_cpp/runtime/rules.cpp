@@ -17,8 +17,10 @@
 
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "access.h"
+#include "async_copies.h"
 #include "checker.h"
 #include "findings.h"
 #include "ordering.h"
@@ -156,6 +158,18 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
     findings::add(f);
 }
 
+namespace {
+
+// Asked once for each line: there may be a finding for each thread, and a copy for each as well.
+bool copy_is_running(const Access& access) {
+    static std::map<uintptr_t, bool>& known = *new std::map<uintptr_t, bool>;
+    const auto [found, is_new] = known.try_emplace(access.pc);
+    if (is_new) found->second = async_copies::any_into(access.address);
+    return found->second;
+}
+
+}  // namespace
+
 void uninitialized(const Access& access, Space space) {
     const Allocation* a = space == Space::global ? arena::find(access.address) : nullptr;
     if (a && a->zone == Zone::open) {
@@ -165,8 +179,9 @@ void uninitialized(const Access& access, Space space) {
                            copied ? state.range_end - state.range_begin : access.bytes)) return;
     }
     Finding f = about(access, Kind::uninitialized,
-                      space == Space::shared ? "shared memory is read before this block has written it"
-                                             : "device memory is read before anything was written to it");
+                      space == Space::global ? "device memory is read before anything was written to it"
+                      : copy_is_running(access) ? "shared memory is read before an asynchronous copy into it has ended"
+                                                : "shared memory is read before this block has written it");
     places::name(f);
     findings::add(f);
 }
