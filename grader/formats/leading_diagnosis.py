@@ -31,6 +31,8 @@ _ORDER: tuple[FindingKind, ...] = (
 
 _OUTSIDE_ARRAY = "an array index is outside the array"
 _MISSED_BARRIER = "threads end before a barrier"  # of the checker (`emulation/cuda_cpp/runtime`)
+# The hint of a race by which threads leave a loop, and so miss its barrier.
+_LEAVES_BY_IT = re.compile("threads leave the loop by what they read")
 # What threads that miss a barrier leave undone.
 _OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
 
@@ -39,6 +41,8 @@ _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
 # A run of the case alone is a proof, whatever fault the kept state leads to, except a race or
 # a read past an end or an access outside a tile: what they give differs between processes.
 _KEPT = "in a process of its own"
+# Mistakes of their own, whatever numbers they lead to.
+_CERTAIN = ("freed memory", "shared memory is read before an asynchronous copy")
 # What wrong elements can have in common by chance, whatever the mistake is.
 _BY_CHANCE = re.compile(r"wrong exactly where|not finite exactly|the errors follow")
 _LACKS_TERMS = re.compile(r"the sum over `\w+` (?:lacks|has only)")
@@ -70,7 +74,7 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
         wrong = next((check for check in failed if check.check is CheckName.CORRECTNESS), None)
         finding = _finding(failed, explains=wrong is not None)
         missed = _first_warning(kernel, _MISSED_BARRIER)
-        if missed is not None and finding is not None and finding.kind in _OF_MISSED_BARRIER:
+        if missed is not None and finding is not None and _of_missed_barrier(finding):
             return Lead(message=missed.message, hint=missed.hint, shown=missed)
         known = wrong is not None and _names_cause(wrong)
         if known and (finding is None or _explains(wrong, finding)):
@@ -169,12 +173,18 @@ def _warning(kernel: KernelResult, words: str, *, placed: bool = False) -> Diagn
     )
 
 
+def _of_missed_barrier(finding: Finding) -> bool:
+    return finding.kind in _OF_MISSED_BARRIER and not _LEAVES_BY_IT.match(finding.hint)
+
+
 def _explains(wrong: CheckResult | None, finding: Finding) -> bool:
     """True if the mistake that the wrong elements name can bring the finding with it.
 
     An index outside a tile and a variable without a value are nearer to the cause than numbers, and
     so is an element of a tile that nobody wrote, where terms are missing.
     """
+    if finding.message.startswith(_CERTAIN):
+        return False
     in_local = finding.kind == "uninitialized" and finding.space is None
     if wrong is None or in_local or _BY_CHANCE.search(wrong.message):
         return False

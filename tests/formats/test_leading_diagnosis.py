@@ -36,6 +36,22 @@ def test_a_missed_barrier_explains_races_and_what_is_not_written(kind: FindingKi
     assert lead(build(), wrong(), faulty(finding(kind, 7), MISSED)) == MISSED.message
 
 
+def test_a_race_by_which_threads_leave_a_loop_explains_its_missed_barrier() -> None:
+    hint = "threads leave the loop by what they read in line 7"
+    race = dataclasses.replace(finding("race", 7), hint=hint)
+    assert lead(build(), wrong(), faulty(race, MISSED)) == race.message
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["freed memory is accessed", "shared memory is read before an asynchronous copy into it"],
+)
+def test_a_mistake_of_its_own_comes_before_what_the_numbers_name(message: str) -> None:
+    kind: FindingKind = "out_of_bounds" if "freed" in message else "uninitialized"
+    fault = finding(kind, 7, message=message, space="shared")
+    assert lead(build(), wrong("the sum over `k` lacks its last term"), faulty(fault)) == message
+
+
 def test_a_missed_barrier_explains_a_wrong_answer_without_a_cause() -> None:
     warning = dataclasses.replace(memory(), evidence=sample_reports.memory_evidence(MISSED))
     assert lead(build(), wrong(), warning) == MISSED.message
