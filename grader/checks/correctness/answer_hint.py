@@ -20,7 +20,12 @@ from grader.checks.source.cuda_grid import (
     tree_hint,
 )
 from grader.checks.source.cuda_index import whole_sum_hint
-from grader.checks.source.formulas import cast_hint, exponent_hint, left_out_part_hint
+from grader.checks.source.formulas import (
+    cast_hint,
+    exponent_hint,
+    float_bits_hint,
+    left_out_part_hint,
+)
 from grader.checks.source.host_arrays import (
     added_to_hint,
     address_hint,
@@ -64,6 +69,7 @@ _LEFT_OUT = re.compile(r"the result is that of `(\w+)` = 0$")
 _OF_ANOTHER_ARRAY = re.compile(
     r"of the squares of `|of `\w+` times `|exchanged$|in the place of `\w+`$"
 )
+_OF_NEGATIVE = re.compile(r"negative|not a number|not finite|^$")
 _MOST_SHOWN = 60  # characters of a line
 _INVALID_DIRECTION = "gave CUDA error 21"
 
@@ -113,6 +119,9 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         words, named = _launched_wrong(built, signature), re.findall(r"`\w+`", pattern)
         if any(one in words for one in named):
             return words
+    cuda = built.language.base is Language.CUDA
+    if cuda and _OF_NEGATIVE.search(pattern) and (words := float_bits_hint(built.text)):
+        return words
     known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
     if not known and (words := _launched_wrong(built, signature)):
         return words

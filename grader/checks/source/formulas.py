@@ -74,6 +74,25 @@ def cast_hint(text: str) -> str:
     return ""
 
 
+def float_bits_hint(text: str) -> str:
+    """Return where the bits of any float are compared as whole numbers, "" if nowhere.
+
+    With both functions, or with bits that are changed before, negative numbers are in order, too.
+    """
+    bare = cpp_code.without_comments(text)
+    found = re.search(r"\b(atomicMax|atomicMin)\s?\([^;]{0,200}__float_as_u?int\s?\(", bare)
+    if found is None or len(set(re.findall(r"\batomicM(?:ax|in)\b", bare))) > 1:
+        return ""
+    if re.search(r"\^|~|>>\s?31|\bfabs", bare):
+        return ""
+    line = bare.count("\n", 0, found.start()) + 1
+    return (
+        f"{found[1]} in line {line} compares the bits of floats as whole numbers, which orders "
+        "negative numbers backwards: atomicMax fits numbers from 0 on, atomicMin on unsigned bits "
+        "the others"
+    )
+
+
 def _code(text: str, language: Language) -> str:
     if language is Language.CUDA:
         return cpp_code.without_comments(text)

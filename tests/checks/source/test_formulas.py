@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from paths import REPOSITORY
 
-from grader.checks.source.formulas import cast_hint, exponent_hint, left_out_part_hint
+from grader.checks.source.formulas import (
+    cast_hint,
+    exponent_hint,
+    float_bits_hint,
+    left_out_part_hint,
+)
 from grader.vocabulary import Language
 
 LARGEST = "const float most = fmaxf(a, b);\n"
@@ -70,3 +75,18 @@ def test_no_solution_has_a_wrong_formula() -> None:
         assert not exponent_hint(text, language), path
         assert language is Language.TRITON or not left_out_part_hint(text), path
         assert language is Language.TRITON or not cast_hint(text), path
+
+
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        ("atomicMax(&most, __float_as_int(x[i]));", 2),
+        ("atomicMax((int*)most, __float_as_int(x[i])); atomicMin(most, bits);", None),
+        ("atomicMax(&most, flipped(__float_as_int(x[i])) ^ 0x7fffffff);", None),
+        ("atomicMax(&most, __float_as_int(fabsf(x[i])));", None),
+        ("atomicMax(&most, x[i]);", None),
+    ],
+)
+def test_bits_of_floats_that_are_compared(statement: str, line: int | None) -> None:
+    found = float_bits_hint(f"int most;\n{statement}\n")
+    assert f"line {line} compares the bits" in found if line else found == ""
