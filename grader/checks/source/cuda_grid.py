@@ -240,6 +240,21 @@ def tree_hint(text: str) -> str:
                 f"the tree in line {line} halves blockDim.x, and loses a thread's sum where that "
                 f"is odd: line {launch.line} launches `{threads}` threads; take a power of two"
             )
+    return next(filter(None, (_halved(one, host) for one in cpp_code.kernels(text).values())), "")
+
+
+def _halved(kernel: cpp_code.Kernel, host: str) -> str:
+    """Recognise a loop that halves a constant which is no power of two: 192 comes to 3, then 1."""
+    for half in re.finditer(
+        r"for\s?\([^;=]{0,40}=\s?([A-Za-z_]\w*)\s?(?:/\s?2|>>\s?1)\s?;", kernel.body
+    ):
+        number = constant(half[1], f"{host}\n{kernel.body}")
+        if number and number & (number - 1):
+            line = kernel.line + kernel.body.count("\n", 0, half.start())
+            return (
+                f"the loop in line {line} halves `{half[1]}` = {number}, no power of two, and "
+                "loses an element where it comes to an odd number: take a power of two"
+            )
     return ""
 
 

@@ -140,6 +140,19 @@ def test_a_tree_of_threads(threads: str, said: str) -> None:
     assert said in found if said else found == ""
 
 
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(192, "line 4 halves `BLOCK` = 192, no power of two"), (256, ""), (1, "")],
+)
+def test_a_tree_of_a_constant(size: int, said: str) -> None:
+    found = tree_hint(
+        f"constexpr int BLOCK = {size};\n__global__ void sum(float* x)\n{{\n"
+        "    for (int half = BLOCK / 2; half > 0; half /= 2) x[0] += x[half];\n}\n"
+        "void f(float* x, int rows)\n{\n    sum<<<1, BLOCK>>>(x);\n}\n"
+    )
+    assert said in found if said else found == ""
+
+
 TRITON = """\
 @triton.jit
 def turn(input, output, height, width, TILE: tl.constexpr):
