@@ -30,6 +30,8 @@ SENTENCES = {
     "wrong exactly where |`input`| is 3 or more": "branch",
     "the bytes are those of an array of `double`, read as float": "element type",
     "the mean of the row is subtracted from each element of `input`": "LayerNorm",
+    "element 4 is 256 too small and the next one 1 too large: a counter of 8 bits overflows into "
+    "its neighbour": "add them to wider ones",
     "every wrong value is 7 elements too far back": "off by this number",
     "every block of 64 elements repeats the first 64 of the result": "blockIdx.x",
     "within each block of 32 elements all are the first one": "threadIdx.x",

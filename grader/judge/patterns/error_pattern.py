@@ -126,6 +126,24 @@ def _not_a_number(given: PatternInput) -> str | None:
     return None
 
 
+def _overflowed_counter(given: PatternInput) -> str | None:
+    """Recognise counters packed into one word, of which one has carried into its neighbour."""
+    error = (given.comparison.expected.double() - given.comparison.actual.double()).flatten()
+    for bits in (8, 16):
+        lost = torch.where(error > 0, error, 0) / 2**bits
+        carried = torch.cat((torch.zeros(1), lost[:-1]))
+        left = error - lost * 2**bits
+        if bool((lost == lost.floor()).all() and (left == -carried)[carried > 0].all()) and bool(
+            (left[carried == 0] == 0).all() and (carried > 0).any()
+        ):
+            at = int(torch.nonzero(lost).flatten()[0])
+            return (
+                f"element {at} is {int(lost[at]) * 2**bits} too small and the next one "
+                f"{int(lost[at])} too large: a counter of {bits} bits overflows into its neighbour"
+            )
+    return None
+
+
 def _equals_input(given: PatternInput) -> str | None:
     actual = given.comparison.actual
     if int(given.comparison.wrong.sum()) < _LEAST:
@@ -566,6 +584,7 @@ _DETECTORS: tuple[_Detector, ...] = (
     _torn,
     _added_to_output,
     _never_written,
+    _overflowed_counter,
     _known_mistake,
     _range_of_input,
     _not_a_number,

@@ -162,6 +162,16 @@ def test_a_single_element() -> None:
     assert pattern(torch.tensor([2.0]), torch.tensor([1.0]).double()) is None
 
 
+def test_a_counter_that_overflows_into_its_neighbour() -> None:
+    wanted = torch.tensor([3.0, 558.0, 583.0, 5.0]).double()
+    said = "element 1 is 512 too small and the next one 2 too large: a counter of 8 bits overflows"
+    found = pattern(wanted + torch.tensor([0, -512, 2, 0]), wanted)
+    assert found is not None and found.startswith(said)
+    for error in ([0, -256, 0, 0], [0, -256, 2, 0], [0, -256, 1, 1], [1, 1, 1, 0]):
+        found = pattern(wanted + torch.tensor(error), wanted)
+        assert found is None or "counter" not in found
+
+
 def test_bytes_that_kept_both_poisons_are_counted() -> None:
     first = torch.tensor([0xAAAA_AA01, 0xAAAA_AAAA, 0x0102_0304], dtype=torch.uint32)
     second = torch.tensor([0xBBBB_BB01, 0xBBBB_BBBB, 0x0102_03BB], dtype=torch.uint32)
