@@ -35,3 +35,18 @@ def test_an_assertion_on_a_gpu(printed: str, said: str) -> None:
         f": the assertion {said}" if said else " gave CUDA error 710: device-side assert triggered"
     )
     assert (told.verdict, told.message) == (Verdict.RUNTIME_ERROR, f"calling silu{named}")
+
+
+def test_a_cooperative_launch_with_too_many_blocks() -> None:
+    record = {"record": "refused_launch", "kernel": "k", "what": "cooperative_blocks"}
+    outcome = Outcome(
+        status=Status.CUDA_ERROR,
+        code=720,
+        records=({**record, "value": 391, "limit": 128, "error": 720},),
+    )
+    told = explain(outcome, silu_build(device=Device.CPU), Limits(), Phase.CALLING)
+    assert told.message == (
+        "calling silu gave CUDA error 720: too many blocks in cooperative launch: `k` is launched "
+        "with 391 blocks, and a cooperative launch has only as many as can run at once, here 128"
+    )
+    assert "let each block loop" in told.hint

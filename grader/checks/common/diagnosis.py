@@ -204,6 +204,12 @@ def _refused_launch(record: dict[str, Any]) -> str:
     match text_of(record, "what"):
         case "threads":
             wanted = f"{value} threads in each block"
+        case "cooperative_blocks":
+            # The emulation's GPU; another one holds more.
+            return (
+                f"{kernel} {value} blocks, and a cooperative launch has only as many as can run at "
+                f"once, here {limit}"
+            )
         case "registers":
             wanted = f"{value} registers for each block ({threads} threads of {each})"
         case "shared":
