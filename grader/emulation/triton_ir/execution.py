@@ -96,7 +96,7 @@ def execute(
     with torch.no_grad():
         for start in range(0, programs, size):
             if memory.order is not None:
-                memory.order.acquired = set()
+                memory.order.begin_program()
             batch = torch.arange(start, min(start + size, programs), dtype=torch.int32)
             try:
                 runner.function(kernel, given, batch, 0)

@@ -40,20 +40,35 @@ RACES_WITH: dict[Access, tuple[Access, ...]] = {
 
 @dataclass(slots=True)
 class Order:
-    """Which programs' work this one may rely on, by a scalar atomic that acquires and releases.
+    """Which work of other programs this one may rely on, by scalar atomics that order them.
 
-    Only a program that runs by itself has one.
+    Only programs that run one after the other have one. A program's releases divide its work into
+    epochs: who acquires one may rely on the epochs before it, not on what comes after.
     """
 
-    acquired: set[int] = field(default_factory=set)
-    released: dict[int, set[int]] = field(default_factory=dict)
+    epoch: int = 0  # releases of this program
+    acquired: dict[int, int] = field(default_factory=dict)  # epochs to rely on, by program
+    released: dict[int, dict[int, int]] = field(default_factory=dict)  # the same, by address
+
+    def begin_program(self) -> None:
+        """Start a program, which has met no other one yet."""
+        self.epoch = 0
+        self.acquired = {}
 
     def meet(self, address: int, program: int, *, acquire: bool, release: bool) -> None:
         """A program has done a scalar atomic on an address."""
         if acquire:
-            self.acquired |= self.released.get(address, set())
+            _merge(self.acquired, self.released.get(address, {}))
         if release:
-            self.released.setdefault(address, set()).update(self.acquired | {program})
+            self.epoch += 1
+            known = self.released.setdefault(address, {})
+            _merge(known, self.acquired)
+            _merge(known, {program: self.epoch})
+
+
+def _merge(epochs: dict[int, int], others: dict[int, int]) -> None:
+    for program, epoch in others.items():
+        epochs[program] = max(epoch, epochs.get(program, 0))
 
 
 class Memory:
@@ -69,7 +84,7 @@ class Memory:
         self.order: Order | None = None
         self.grid = (1, 1, 1)
         self.storing = torch.zeros(0, dtype=torch.bool)  # by program of the launch, if they are few
-        self.places: dict[Location | None, int] = {}
+        self.places: dict[tuple[Location | None, int], int] = {}
 
     def begin_launch(self, grid: tuple[int, int, int]) -> None:
         """Start a launch: it has the views that are added from now on."""
@@ -104,12 +119,17 @@ class Memory:
         return view.address
 
     def place(self, at: Location | None) -> int:
-        """Return a number that stands for a location in traces."""
-        return self.places.setdefault(at, len(self.places))
+        """Return a number that stands for a location, and the program's epoch, in traces."""
+        epoch = 0 if self.order is None else self.order.epoch
+        return self.places.setdefault((at, epoch), len(self.places))
 
     def location(self, place: int) -> Location | None:
         """Return the location that a number in a trace stands for."""
-        return next(at for at, number in self.places.items() if number == place)
+        return next(at for (at, _), number in self.places.items() if number == place)
+
+    def epochs(self, places: torch.Tensor) -> torch.Tensor:
+        """Return the epochs that numbers in a trace stand for."""
+        return torch.tensor([epoch for _, epoch in self.places])[places.long()]
 
     def program(self, number: int) -> tuple[int, int, int]:
         """Return a program's place in the grid."""
@@ -382,24 +402,32 @@ class OneAccess:
         What meets is then the later program's finding, whichever came first in the batch.
         """
         trace = view.storage.traces[kind]
-        least, most = (array[cells] for array in trace.cells()[:2])
+        least, most, places = (array[cells] for array in trace.cells())
         before = self.unordered(least < programs, least)
         if bool(before.any()):
             self._collide(view, kind, cells, programs, least, int(torch.nonzero(before)[0]))
         elif self.memory.order is not None:
-            before = self.unordered((most >= 0) & (most < programs), most)
+            before = self.unordered((most >= 0) & (most < programs), most, places)
             if bool(before.any()):
                 self._collide(view, kind, cells, programs, most, int(torch.nonzero(before)[0]))
         after = most > programs
         if bool(after.any()):
             self._collide(view, kind, cells, programs, most, int(torch.nonzero(after)[0]))
 
-    def unordered(self, foreign: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        """Leave out the programs that a lock orders before this one."""
+    def unordered(
+        self, foreign: torch.Tensor, others: torch.Tensor, places: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Leave out what a lock orders before this program; `places` are the others' last ones."""
         order = self.memory.order
         if order is None or not order.acquired or not bool(foreign.any()):
             return foreign
-        return foreign & ~torch.isin(others, torch.tensor(sorted(order.acquired)))
+        programs = torch.tensor(sorted(order.acquired))
+        ordered = torch.isin(others, programs)
+        if places is not None:
+            epochs = torch.tensor([order.acquired[one] for one in programs.tolist()])
+            mine = torch.searchsorted(programs, others.long()).clamp(max=len(programs) - 1)
+            ordered &= self.memory.epochs(places) < epochs[mine]
+        return foreign & ~ordered
 
     def _collide(
         self,
@@ -497,7 +525,7 @@ class OneAccess:
         low = self.unordered(least < programs, least)
         high = (most >= 0) & (most != programs)
         if self.memory.order is not None:
-            high = self.unordered(high, most)
+            high = self.unordered(high, most, places)
         met = low | high
         if not bool(met.any()):
             return
