@@ -46,6 +46,7 @@ from grader.checks.source.triton_errors import (
     rebound_name,
     short_tensor,
     stores_nothing,
+    unmasked_histogram,
     whole_quotient,
 )
 from grader.checks.source.triton_grid import (
@@ -70,6 +71,7 @@ _OF_ANOTHER_ARRAY = re.compile(
     r"of the squares of `|of `\w+` times `|exchanged$|in the place of `\w+`$"
 )
 _OF_NEGATIVE = re.compile(r"negative|not a number|not finite|^$")
+_COUNTED_TOO = re.compile(r"^zeros past the end of |^only the (?:first|last) element$")
 _MOST_SHOWN = 60  # characters of a line
 _INVALID_DIRECTION = "gave CUDA error 21"
 
@@ -105,6 +107,8 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     if added and (words := never_cleared(built.text, built.entry, output)):
         return words
     if triton and "float16" in pattern and (words := short_tensor(built.text)):
+        return words
+    if triton and _COUNTED_TOO.search(pattern) and (words := unmasked_histogram(built.text)):
         return words
     if seen.nondeterministic and pattern.startswith("every element is"):
         return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant

@@ -106,6 +106,17 @@ def whole_quotient(text: str) -> str:
     return ""
 
 
+def unmasked_histogram(text: str) -> str:
+    """Return which tl.histogram has no mask, "" if none is there or all have one."""
+    for function, _ in jitted_bodies(text):
+        for node in walk(function):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) != "tl.histogram":
+                continue
+            if len(node.args) < 3 and not any(one.arg == "mask" for one in node.keywords):
+                return filled("kernel_source", "unmasked_histogram", line=node.lineno)
+    return ""
+
+
 def scratch_hint(text: str) -> str:
     """Return how much room the only tensor has that host code makes with a number, or ""."""
     tree = parsed(text)

@@ -11,6 +11,7 @@ from grader.emulation.triton_ir import affine
 from grader.emulation.triton_ir.ir import Location, Operation, Region
 from grader.emulation.triton_ir.types import Tensor, dtype_of, shape_of
 from grader.emulation.triton_ir.values import Value, any_undefined, origin, wrapped
+from grader.protocol.targets import WARP
 
 T = torch.Tensor
 Combine = Callable[[Region, list[Value]], list[Value]]
@@ -267,15 +268,18 @@ def product(a: Value, b: Value, c: Value) -> Value:
 
 
 def histogram(op: Operation, values: list[Value]) -> Value:
-    """`tt.histogram`: how many elements have each value; what has no bin is left out."""
+    """`tt.histogram`: how many elements have each value.
+
+    A GPU looks at the lowest bits of a value only, enough for a bin for every thread of a warp.
+    """
     bins = shape_of(op.result_types[0])[0]
-    data = values[0].data.to(torch.int64)
-    on = (data >= 0) & (data < bins)
+    told_apart = max(bins, WARP)
+    data = values[0].data.to(torch.int64) % told_apart
     if len(values) > 1:
-        on = on & values[1].data
-        data = data.expand(on.shape)
-    counts = torch.zeros((on.shape[0], bins + 1), dtype=torch.int32)
-    counts.scatter_add_(1, torch.where(on, data, bins), torch.ones_like(data, dtype=torch.int32))
+        on = values[1].data
+        data = torch.where(on, data, told_apart)
+    counts = torch.zeros((data.shape[0], told_apart + 1), dtype=torch.int32)
+    counts.scatter_add_(1, data, torch.ones_like(data, dtype=torch.int32))
     return Value(counts[:, :bins], None, origin(values), wrapped(values))
 
 
@@ -283,11 +287,12 @@ def gather(op: Operation, source: Value, index: Value) -> Value:
     """`tt.gather`: elements of the block at indexes along an axis."""
     batch = max(source.data.shape[0], index.data.shape[0])
     data = source.data.expand(batch, *source.data.shape[1:])
-    at = index.data.to(torch.int64).expand(batch, *index.data.shape[1:])
-    at = at.clamp(0, data.shape[axis_of(op)] - 1)
-    undefined = None
+    index = like(lambda d: d.expand(batch, *d.shape[1:]), index)
+    at = index.data.to(torch.int64).clamp(0, data.shape[axis_of(op)] - 1)
+    undefined = index.undefined
     if source.undefined is not None:
-        undefined = _full(source.undefined, data).gather(axis_of(op), at)
+        of_source = _full(source.undefined, data).gather(axis_of(op), at)
+        undefined = of_source if undefined is None else undefined | of_source
     return Value(data.gather(axis_of(op), at), undefined, source.origin)
 
 

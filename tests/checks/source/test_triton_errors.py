@@ -11,6 +11,7 @@ from grader.checks.source.triton_errors import (
     short_tensor,
     source_hint,
     stores_nothing,
+    unmasked_histogram,
     whole_quotient,
 )
 
@@ -117,6 +118,13 @@ def kernel(weight, row, col, n):
 """
     assert "loaded in line 2 in another shape than in line 4" in source_hint(message, text, 3)
     assert source_hint(message, text.replace("w = tl.load(weight + row)", "w = 0.0"), 3) == ""
+
+
+def test_a_histogram_without_a_mask() -> None:
+    text = "@triton.jit\ndef kernel(v, m):\n    own = tl.histogram(v, 256MASK)\n"
+    assert unmasked_histogram(text.replace("MASK", "")).startswith("tl.histogram in line 3 counts")
+    assert unmasked_histogram(text.replace("MASK", ", mask=m")) == ""
+    assert unmasked_histogram(text.replace("MASK", ", m")) == ""
 
 
 def test_the_room_that_a_scratch_tensor_has() -> None:

@@ -180,6 +180,20 @@ def test_histogram() -> None:
 
 
 @triton.jit
+def counts_all(x, out, BLOCK: tl.constexpr, BINS: tl.constexpr):
+    tl.store(out + tl.arange(0, BINS), tl.histogram(tl.load(x + tl.arange(0, BLOCK)), BINS))
+
+
+def test_a_value_without_a_bin_counts_in_another_one() -> None:
+    x, out = torch.tensor([64, 65, -1, 3], dtype=torch.int32), torch.empty(64, dtype=torch.int32)
+    clean(counts_all, x, out, BLOCK=4, BINS=64)
+    assert out.nonzero().reshape(-1).tolist() == [0, 1, 3, 63]
+    few = torch.empty(16, dtype=torch.int32)
+    clean(counts_all, torch.tensor([16, 33, 0, 2], dtype=torch.int32), few, BLOCK=4, BINS=16)
+    assert few.nonzero().reshape(-1).tolist() == [0, 1, 2]
+
+
+@triton.jit
 def picks(x, index, out, R: tl.constexpr, C: tl.constexpr):
     r, c = tl.arange(0, R)[:, None], tl.arange(0, C)[None, :]
     v = tl.load(x + r * C + c)
