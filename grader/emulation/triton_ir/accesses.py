@@ -110,6 +110,27 @@ class Accesses:
             )
             self.memory.found.add(finding, op.location)
 
+    def gather(self, op: Operation, length: int, index: Value) -> None:
+        """`tl.gather` picks elements out of a block, which has `length` along the axis."""
+        outside = (index.data < 0) | (index.data >= length)
+        if index.undefined is not None:
+            outside = outside & ~index.undefined
+        rows = outside.reshape(outside.shape[0], -1).any(1)
+        found = torch.nonzero(rows).reshape(-1)
+        if not len(found):
+            return
+        first = int(found[0])
+        lanes = index.data[first][outside[first]]
+        finding = Finding(
+            kind="out_of_bounds",
+            message=findings.gathered_outside(int(lanes[0]), len(lanes), length),
+            hint=findings.GATHER_HINT,
+            access="load",
+            program=self.memory.program(int(self.programs[first])),
+            count=len(found) if len(rows) > 1 else len(self.programs),
+        )
+        self.memory.found.add(finding, op.location)
+
     def describe(self, op: Operation, base: Value, strides: Sequence[Value], block: Type) -> None:
         """A kernel makes a descriptor: a GPU of sm_90 takes only some addresses and strides."""
         numbers = [("an address", base.data)]

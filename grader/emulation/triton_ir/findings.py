@@ -29,6 +29,11 @@ BEFORE_HINT = (
     "(make a factor 64 bits wide first, `.to(tl.int64)`)"
 )
 
+GATHER_HINT = (
+    "nothing tests an index of tl.gather on a GPU: keep each inside of the block, as with "
+    "`tl.where(inside, index, 0)`"
+)
+
 
 def overflow_hint(line: int) -> str:
     """Say where an index overflowed."""
@@ -207,6 +212,14 @@ def false_promise(claim: int, value: int) -> str:
     return (
         f"tl.multiple_of promises a multiple of {claim}, the value is {value:,}: the compiler "
         "relies on it and may use accesses that a GPU stops as misaligned"
+    )
+
+
+def gathered_outside(index: int, lanes: int, length: int) -> str:
+    """Say that an index of `tl.gather` is outside of the block."""
+    return (
+        f"tl.gather picks {elements(lanes)} outside of its block, the first at index {index:,}: "
+        f"the last is {length - 1:,}"
     )
 
 

@@ -339,6 +339,11 @@ class Runner:
         frame.accesses.store(op, pointer, value, mask)
         return []
 
+    def _gather(self, frame: Frame, op: Operation) -> Sequence[Item]:
+        source, index = (frame.value(operand) for operand in op.operands)
+        frame.accesses.gather(op, source.data.shape[blocks.axis_of(op)], index)
+        return [blocks.gather(op, source, index)]
+
     def _atomic(self, frame: Frame, op: Operation) -> Sequence[Item]:
         pointer, value, *rest = _alike([frame.value(operand) for operand in op.operands])
         return [frame.accesses.update(op, pointer, value, rest[0] if rest else None)]
@@ -505,6 +510,7 @@ _HANDLERS = {
     "tt.extern_elementwise": Runner._extern,
     "tt.get_num_programs": Runner._num_programs,
     "tt.get_program_id": Runner._program_id,
+    "tt.gather": Runner._gather,
     "tt.load": Runner._load,
     "tt.map_elementwise": Runner._map,
     "tt.print": Runner._nothing,
@@ -519,7 +525,6 @@ _HANDLERS = {
 _ON_VALUES: dict[str, Callable[[Operation, list[Value]], Value]] = {
     "tt.dot": lambda op, values: blocks.dot(op, *values[:3]),
     "tt.dot_scaled": scaled.dot_scaled,
-    "tt.gather": lambda op, values: blocks.gather(op, *values),
     "tt.histogram": blocks.histogram,
     "tt.make_range": lambda op, _: blocks.make_range(op),
 }

@@ -98,6 +98,11 @@ def test_correct_kernel_has_no_finding(file: Path) -> None:
             "reads 4 elements of `partial` that nothing has written yet, the first 4",
         ),
         (
+            "gather_outside",
+            "tl.gather picks 1 element outside of its block, the first at index 256: the last is "
+            "255",
+        ),
+        (
             "mask_without_other",
             "stores 1 element of `out` computed from lanes that the mask of the load in line 11 "
             "switches off: without `other` their value is undefined",
