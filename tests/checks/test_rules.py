@@ -178,7 +178,7 @@ def test_cases_run_again_without_launches_only_if_the_executor_leaves_a_question
         raise _IdleRunError
 
     monkeypatch.setattr(inspection, "_without_launches", run_idle)
-    built = SimpleNamespace(flags=(), language=Language.TRITON, file="silu.py")
+    built = SimpleNamespace(flags=(), language=Language.TRITON, file="silu.py", entry="silu")
     signature = SimpleNamespace(arrays=())
     assignment = SimpleNamespace(signature=signature, libraries=())
     setup: Any = SimpleNamespace(built=built, assignment=assignment)

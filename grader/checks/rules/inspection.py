@@ -24,6 +24,7 @@ from grader.checks.common.executor_findings import NOT_OWN_HINT, not_own
 from grader.checks.correctness.check import operations
 from grader.checks.rules.host_work import HINT as HOST_WORK_HINT
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, broken_rules, suspicious_text
+from grader.checks.source.triton_errors import host_write
 from grader.judge.buffers import Buffer
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
@@ -32,6 +33,12 @@ from grader.report.evidence import BrokenRule, RulesEvidence
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device, Memory, Visibility
 
+_HOST_WRITES = "host code writes"
+_STORE_HINT = (
+    "the elements of an output must be stored by a kernel: give it the output as an argument, in "
+    "the place of what is copied or computed here"
+)
+_MOST_CODE = 60  # characters of a line
 _HINT = "remove it: this kernel must be written by hand"
 
 
@@ -55,12 +62,12 @@ def check_rules(
     words = suspicious_text(text, all_on_device=on_device, allowed=allowed)
     flags = [*words, *setup.built.flags]
     if host is not None and host.wrote:
-        broken = BrokenRule(rule="own_kernel", message=not_own(setup.built.language))
+        broken = BrokenRule(rule="own_kernel", message=_not_own(setup, text))
         evidence = RulesEvidence(broken=(broken,), flags=tuple(flags))
     elif host is not None and not host.left:
         evidence = RulesEvidence(broken=(), flags=(*flags, *_torch(host.operations)))
     elif setup.built.language.imported:
-        evidence = _without_launches(setup, cases, data, flags)
+        evidence = _without_launches(setup, text, cases, data, flags)
     elif setup.built.path.suffix == ".so":
         evidence = _linked(setup, flags, host_work, allowed)
     else:
@@ -71,6 +78,8 @@ def check_rules(
         hint = _HINT
         if first.rule == "own_kernel":
             hint = HOST_WORK_HINT if first is host_work else NOT_OWN_HINT
+            if first.message.startswith(_HOST_WRITES):
+                hint = _STORE_HINT
         message = f"{setup.built.file}: {first.message}{named}"
         diagnosis = Diagnosis(Verdict.FORBIDDEN, message, hint=hint)
     else:
@@ -98,7 +107,11 @@ def _linked(
 
 
 def _without_launches(
-    setup: RunSetup, cases: Sequence[Case], data: Callable[[Case], CaseData], flags: list[str]
+    setup: RunSetup,
+    text: str,
+    cases: Sequence[Case],
+    data: Callable[[Case], CaseData],
+    flags: list[str],
 ) -> RulesEvidence:
     """Call the submission with launches that do nothing, and compare the outputs."""
     run: list[str] = []
@@ -132,11 +145,23 @@ def _without_launches(
                 break
         if not outcome.done:
             flags.append(f"the run without launches failed: {outcome.status.value}")
-    own_rule = BrokenRule(rule="own_kernel", message=not_own(setup.built.language))
+    own_rule = BrokenRule(rule="own_kernel", message=_not_own(setup, text))
     broken = (own_rule,) if written else ()
     return RulesEvidence(
         broken=broken, cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
     )
+
+
+def _not_own(setup: RunSetup, text: str) -> str:
+    """Say that host code has written an output, and where if its source shows it."""
+    built = setup.built
+    outputs = [one.name for one in setup.assignment.signature.arrays if one.role.written]
+    found = host_write(text, built.entry, outputs)
+    if found is None:
+        return not_own(built.language)
+    name, line, code = found
+    code = code if len(code) <= _MOST_CODE else f"{code[:_MOST_CODE]}…"
+    return f"{_HOST_WRITES} `{name}` in line {line}, `{code}`, and not a kernel of yours"
 
 
 def _outputs(buffers: Sequence[Buffer]) -> dict[str, torch.Tensor]:

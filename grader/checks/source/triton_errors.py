@@ -10,7 +10,7 @@ import ast
 import functools
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from grader.checks.source.python_text import parsed, walk
@@ -71,6 +71,38 @@ def rebound_name(text: str, entry: str, name: str) -> int | None:
         ),
         None,
     )
+
+
+def host_write(text: str, entry: str, outputs: Collection[str]) -> tuple[str, int, str] | None:
+    """Return the first output into which the function `entry` writes itself, the line and the code.
+
+    One value in all of it, `zero_` or `fill_`, does not count. None if no line shows it.
+    """
+    function = next((one for one in _functions(text) if one.name == entry), None)
+    for node in walk(function) if function else ():
+        name = _written(node)
+        if name in outputs and isinstance(node, (ast.Call, ast.Assign, ast.AugAssign)):
+            return name, node.lineno, ast.unparse(node)
+    return None
+
+
+def _written(node: ast.AST) -> str:
+    """Return the variable whose tensor an assignment or a call of torch writes into, or ""."""
+    target: ast.expr | None = None
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        target = None if isinstance(node.value, ast.Constant) else node.targets[0]
+    elif isinstance(node, ast.Call):
+        given = (one.value for one in node.keywords if one.arg == "out")
+        target = next(given, None)
+        if target is None and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            changes = name.endswith("_") and name not in ("zero_", "fill_", "requires_grad_")
+            target = node.func.value if changes else None
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def never_cleared(text: str, entry: str, output: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.checks.source.triton_errors import (
+    host_write,
     never_cleared,
     rebound_name,
     scratch_hint,
@@ -125,6 +126,25 @@ def test_a_histogram_without_a_mask() -> None:
     assert unmasked_histogram(text.replace("MASK", "")).startswith("tl.histogram in line 3 counts")
     assert unmasked_histogram(text.replace("MASK", ", mask=m")) == ""
     assert unmasked_histogram(text.replace("MASK", ", m")) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("out.copy_(y)", "out.copy_(y)"),
+        ("out[:n].copy_(y[:n])", "out[:n].copy_(y[:n])"),
+        ("out[:] = y", "out[:] = y"),
+        ("out += y", "out += y"),
+        ("torch.mul(x, x, out=out)", "torch.mul(x, x, out=out)"),
+        ("out.zero_()", None),
+        ("out[:, 0] = 1", None),
+        ("y.copy_(x)", None),
+        ("out = y", None),
+    ],
+)
+def test_where_host_code_writes_an_output(line: str, code: str | None) -> None:
+    found = host_write(f"def entry(x, out, n):\n    {line}\n", "entry", ["out"])
+    assert found == (None if code is None else ("out", 2, code))
 
 
 def test_the_room_that_a_scratch_tensor_has() -> None:
