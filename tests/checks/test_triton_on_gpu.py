@@ -184,7 +184,7 @@ def test_what_the_executor_cannot_run_the_tools_can(check: Check) -> None:
     verdict, _, evidence = check(ASM)
     assert verdict is Verdict.ACCEPTED
     (problem,) = problems(evidence).values()
-    assert problem == "the executor cannot run tt.elementwise_inline_asm (line 9)"
+    assert problem == "the executor cannot run tl.inline_asm_elementwise (line 9)"
 
 
 @pytest.mark.slow

@@ -233,6 +233,18 @@ def _tf32(value: T) -> T:
     return torch.where(value.isfinite(), rounded, value)
 
 
+def inline_assembly(op: Operation, values: list[Value]) -> Value:
+    """`tt.elementwise_inline_asm`, of which only the rounding to TF32 can be executed.
+
+    The compiler itself writes it where a kernel asks tl.dot for `tf32x3`.
+    """
+    (value,) = values if len(values) == 1 else (None,)
+    rounds = any(word.startswith('"cvt.rna.tf32.f32 $0, $1;') for word in op.words)
+    if value is None or not rounds or value.dtype is not torch.float32:
+        raise Unsupported("tl.inline_asm_elementwise")
+    return Value(_tf32(value.data.contiguous()), value.undefined, value.origin, value.wrapped)
+
+
 def dot(op: Operation, a: Value, b: Value, c: Value) -> Value:
     """`tt.dot`: products in the operands' precision, sums in the accumulator's."""
     if a.dtype is torch.float32 and "tf32" in op.words:

@@ -525,6 +525,7 @@ _HANDLERS = {
 _ON_VALUES: dict[str, Callable[[Operation, list[Value]], Value]] = {
     "tt.dot": lambda op, values: blocks.dot(op, *values[:3]),
     "tt.dot_scaled": scaled.dot_scaled,
+    "tt.elementwise_inline_asm": blocks.inline_assembly,
     "tt.histogram": blocks.histogram,
     "tt.make_range": lambda op, _: blocks.make_range(op),
 }

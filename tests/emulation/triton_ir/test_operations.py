@@ -180,6 +180,20 @@ def test_histogram() -> None:
 
 
 @triton.jit
+def rounds(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    asm: tl.constexpr = "cvt.rna.tf32.f32 $0, $1;"
+    tl.store(out + i, tl.inline_asm_elementwise(asm, "=r,r", [v], tl.float32, True, 1))
+
+
+def test_rounding_to_tf32_in_assembly() -> None:
+    x, out = torch.tensor([1.0, 1 + 2**-11, 1 + 2**-12, -3.1415927]), torch.empty(4)
+    clean(rounds, x, out, BLOCK=4)
+    assert out.tolist() == [1.0, 1 + 2**-10, 1.0, -3.140625]
+
+
+@triton.jit
 def counts_all(x, out, BLOCK: tl.constexpr, BINS: tl.constexpr):
     tl.store(out + tl.arange(0, BINS), tl.histogram(tl.load(x + tl.arange(0, BLOCK)), BINS))
 
