@@ -46,6 +46,10 @@ _MOST_TEXT = 4 << 20  # bytes of IR; a kernel of a thousand lines has some 200,0
 _SHARE = 0.8  # of a call's time, which its launches together may take
 _ENDLESS_SHARE = 0.4  # of a call's time, in which the programs of any launch could end
 _MOST_REPEATS = 16  # of one launch, if a call's time is not enough: no sizes of a case require more
+_WAITING = (
+    "a program waits in this loop for what no earlier program does, and a later one may not start "
+    "before this one ends: only the end of a launch orders programs"
+)
 
 
 _MOST_GRIDS_TOLD = 4  # of a call
@@ -425,6 +429,8 @@ class Executor:
             f"too much for the executor: {programs:,} programs did not end within "
             f"{_SHARE * self._seconds:g} s"
         )
+        if error.waiting:
+            message = _WAITING
         if self._recording is not None:
             return self._not_executed(message, at)
         if repeats > _MOST_REPEATS:

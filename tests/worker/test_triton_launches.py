@@ -122,6 +122,11 @@ def test_not_measured(file: Path) -> None:
     assert findings(found) == []
 
 
+def test_a_program_that_waits_is_said_to_wait() -> None:
+    (record,) = records(results()["waits_for_a_later_program"], "not_measured")
+    assert record["message"].startswith("a program waits in this loop for what no earlier program")
+
+
 COPY = """
 import os
 import threading

@@ -62,12 +62,16 @@ _Choice = bool | tuple[torch.Tensor, torch.Tensor]
 
 
 class TimeLimitError(Exception):
-    """The launch took longer than it may; `endless` if its first programs did not end."""
+    """The launch took longer than it may.
+
+    `endless` if its first programs did not end, `waiting` if the loop at `at` does nothing but look
+    at memory until it changes.
+    """
 
     def __init__(self, at: Location | None = None) -> None:
         super().__init__()
         self.at = at
-        self.endless = False
+        self.endless = self.waiting = False
 
 
 class KernelError(Exception):
@@ -424,7 +428,12 @@ class Runner:
             return self._region(part, after, items)
 
         given = [frame.get(operand) for operand in op.operands]
-        return self._loop(frame, given, decide, once)
+        try:
+            return self._loop(frame, given, decide, once)
+        except TimeLimitError as late:
+            if _waits(op):
+                late.at, late.waiting = op.location, True
+            raise
 
     def _loop(
         self,
@@ -486,6 +495,12 @@ def _split(condition: torch.Tensor) -> _Choice:
     if not bool(condition.any()):
         return False
     return torch.nonzero(condition).reshape(-1), torch.nonzero(~condition).reshape(-1)
+
+
+def _waits(loop: Operation) -> bool:
+    """True if a loop does scalar atomics and stores nothing."""
+    names = {op.name for region in loop.regions for op in region.operations()}
+    return bool(names & {"tt.atomic_rmw", "tt.atomic_cas"}) and "tt.store" not in names
 
 
 def _uniform(value: Value) -> bool:
