@@ -36,6 +36,7 @@ from grader.checks.source.triton_grid import (
     triton_grid_hint,
 )
 from grader.emulation.cuda_cpp import parted_warps
+from grader.emulation.triton_ir.findings import PROVEN_HINTS
 from grader.report.evidence import Finding
 from grader.text.hints import PLACEHOLDER, filled, hints
 from grader.vocabulary import Language
@@ -132,7 +133,7 @@ def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
     if found.hint == hints("found")["one lane past the end"] and not re.search(r"[<>]=", text):
         # Without `<=` one element is as much a chance as any other number.
         found = replace(found, hint=hints("found")["lanes past the end"])
-    if _PROVEN_HINT.fullmatch(found.hint):
+    if _PROVEN_HINT.fullmatch(found.hint) or found.hint in PROVEN_HINTS:
         return found.hint
     if found.kind == "out_of_bounds" and built.language.base is Language.CUDA:
         away = runs_away(text) if (found.element or 0) < 0 else misses_end(text, found.line)

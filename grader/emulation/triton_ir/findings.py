@@ -33,6 +33,16 @@ GATHER_HINT = (
     "nothing tests an index of tl.gather on a GPU: keep each inside of the block, as with "
     "`tl.where(inside, index, 0)`"
 )
+RELEASED_HINT = (
+    "the other program does this after it has released the lock: release it, with "
+    "tl.atomic_xchg(lock, 0), behind the last access to what it guards"
+)
+RELAXED_HINT = (
+    'an atomic operation with sem="relaxed" orders no other access: leave out `sem` in those by '
+    "which these programs meet"
+)
+# What the executor knows, and a look at the source does not.
+PROVEN_HINTS = frozenset({GATHER_HINT, RELEASED_HINT, RELAXED_HINT})
 
 
 def overflow_hint(line: int) -> str:

@@ -49,6 +49,8 @@ class Order:
     epoch: int = 0  # releases of this program
     acquired: dict[int, int] = field(default_factory=dict)  # epochs to rely on, by program
     released: dict[int, dict[int, int]] = field(default_factory=dict)  # the same, by address
+    # Programs by the address of their atomics that neither acquire nor release.
+    relaxed: dict[int, set[int]] = field(default_factory=dict)
 
     def begin_program(self) -> None:
         """Start a program, which has met no other one yet."""
@@ -57,6 +59,8 @@ class Order:
 
     def meet(self, address: int, program: int, *, acquire: bool, release: bool) -> None:
         """A program has done a scalar atomic on an address."""
+        if not acquire and not release:
+            self.relaxed.setdefault(address, set()).add(program)
         if acquire:
             _merge(self.acquired, self.released.get(address, {}))
         if release:
@@ -64,6 +68,13 @@ class Order:
             known = self.released.setdefault(address, {})
             _merge(known, self.acquired)
             _merge(known, {program: self.epoch})
+
+    def hint(self, program: int, earlier: int) -> str:
+        """Return why an earlier program's access is not ordered, "" if that is not clear."""
+        if earlier in self.acquired:
+            return findings.RELEASED_HINT
+        met = any({program, earlier} <= programs for programs in self.relaxed.values())
+        return findings.RELAXED_HINT if met else ""
 
 
 def _merge(epochs: dict[int, int], others: dict[int, int]) -> None:
@@ -459,6 +470,7 @@ class OneAccess:
             kind="race",
             severity=severity,
             message=findings.programs_collide((verb, other_verb), view.name, element, words),
+            hint="" if memory.order is None else memory.order.hint(late, early),
             access=verb,
             tensor=view.name,
             element=element,

@@ -124,6 +124,19 @@ def test_a_race_names_the_other_line() -> None:
     assert first.other_program == (0, 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("stores_after_unlocking", "after it has released the lock"),
+        ("unordered_last_program", 'with sem="relaxed" orders no other access'),
+        ("lock_of_another_row", "programs run in any order"),
+    ],
+)
+def test_why_a_lock_does_not_order(name: str, words: str) -> None:
+    found = called(SAMPLES / "faults" / f"{name}.py")[0].findings
+    assert all(words in finding.hint for finding in found)
+
+
 def test_lanes_outside_do_not_change_the_others() -> None:
     assert called(SAMPLES / "faults" / "load_past_the_end.py")[1] is True
     assert called(SAMPLES / "faults" / "store_past_the_end.py")[1] is True
