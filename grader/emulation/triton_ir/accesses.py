@@ -104,6 +104,7 @@ class Accesses:
                 kind="misaligned",
                 severity="warning",
                 message=findings.false_promise(claim, number),
+                hint=findings.PROMISE_HINT,
                 access="load",
                 program=self.memory.program(int(program)),
                 count=len(false),

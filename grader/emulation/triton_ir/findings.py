@@ -41,8 +41,16 @@ RELAXED_HINT = (
     'an atomic operation with sem="relaxed" orders no other access: leave out `sem` in those by '
     "which these programs meet"
 )
+LANES_HINT = (
+    "lanes of one program have one address: an index is missing in it or has the wrong factor; if "
+    "it comes from data, tl.atomic_add adds up what meets"
+)
+PROMISE_HINT = (
+    "promise only what holds in every program: leave out tl.multiple_of, or make the value a "
+    "product of a block's width"
+)
 # What the executor knows, and a look at the source does not.
-PROVEN_HINTS = frozenset({GATHER_HINT, RELEASED_HINT, RELAXED_HINT})
+PROVEN_HINTS = frozenset({GATHER_HINT, PROMISE_HINT, RELEASED_HINT, RELAXED_HINT})
 
 
 def overflow_hint(line: int) -> str:
@@ -138,12 +146,12 @@ def elements(number: int) -> str:
 
 
 def outside(access: Access, name: str, numbers: tuple[int, int, int], has: int) -> str:
-    """Say that lanes are outside; `numbers` are lanes, first and last offset in elements."""
-    lanes, first, last = numbers
+    """Say that elements are outside; `numbers` are how many, the first and the last one's."""
+    many, first, last = numbers
     where = "past the end" if first >= 0 else "before the start" if last < 0 else "on both sides"
     index = f"element {first:,}" if first == last else f"elements {first:,} to {last:,}"
     last_one = f"the last is {has - 1:,}" if has else "it is empty"
-    return f"{_VERBS[access]} {elements(lanes)} {where} of `{name}` ({index}; {last_one})"
+    return f"{_VERBS[access]} {elements(many)} {where} of `{name}` ({index}; {last_one})"
 
 
 def between(access: Access, name: str, lanes: int) -> str:

@@ -295,7 +295,7 @@ class OneAccess:
         bad = offsets[~good][self.programs[lost] == self.programs[mine[0]]]
         low, high = int(bad.min()) // view.item, int(bad.max()) // view.item
         far = low if low < 0 else high  # the element that is farthest outside
-        numbers = len(bad), low, high
+        numbers = len(torch.unique(bad)), low, high
         hint = findings.BEFORE_HINT if low < 0 else ""
         if self.wrapped is not None:
             hint = findings.overflow_hint(self.wrapped.line)
@@ -560,4 +560,7 @@ class OneAccess:
         at = (int(offsets[0]) - view.offset) // view.item
         words = findings.lanes_collide(view.name, len(mine), at, same=not bad)
         severity: findings.Severity = "error" if bad else "warning"
-        self.report("race", words, view, at, int(mine[0]), severity=severity, times=times)
+        self.report(
+            "race", words, view, at, int(mine[0]),
+            hint=findings.LANES_HINT, severity=severity, times=times,
+        )  # fmt: skip

@@ -89,6 +89,10 @@ def test_correct_kernel_has_no_finding(file: Path) -> None:
             "reads 1 element before the start of `x` (element -1; the last is 999)",
         ),
         (
+            "past_the_end_many_times",
+            "reads 1 element past the end of `x` (element 1,000; the last is 999)",
+        ),
+        (
             "two_programs_store_one_element",
             "program 1 writes element 255 of `out`, which program 0 writes as well in the same "
             "launch: nothing says which comes first",
@@ -130,9 +134,11 @@ def test_a_race_names_the_other_line() -> None:
         ("stores_after_unlocking", "after it has released the lock"),
         ("unordered_last_program", 'with sem="relaxed" orders no other access'),
         ("lock_of_another_row", "programs run in any order"),
+        ("two_lanes_store_one_element", "lanes of one program have one address"),
+        ("promised_too_much", "promise only what holds in every program"),
     ],
 )
-def test_why_a_lock_does_not_order(name: str, words: str) -> None:
+def test_hints(name: str, words: str) -> None:
     found = called(SAMPLES / "faults" / f"{name}.py")[0].findings
     assert all(words in finding.hint for finding in found)
 
