@@ -51,7 +51,9 @@ def triton_index_hint(found: Finding, text: str) -> str:
                 "program's beginning to it, or add to the elements with tl.atomic_add"
             )
         if of_all and (
-            words := _to_the_end(function, values, call.lineno)
+            words := _other_axis(function, values, call.lineno)
+            or _to_the_end(function, values, call.lineno)
+            or _adds_by_itself(call, values)
             or _lacks_axis(found, address, values, call.lineno)
             or _not_multiplied(found, address, values)
         ):
@@ -62,6 +64,46 @@ def triton_index_hint(found: Finding, text: str) -> str:
         mask = _mask(call) if found.kind == "out_of_bounds" else None
         if mask is not None and (words := _of_mask(address, mask, values, call.lineno)):
             return words
+    return ""
+
+
+def _other_axis(function: ast.FunctionDef, values: Mapping[str, list[ast.expr]], line: int) -> str:
+    """Recognise a loop that begins by a program's number and steps by those of another axis."""
+    for loop in walk(function):
+        if not isinstance(loop, ast.For) or not loop.lineno <= line <= (loop.end_lineno or 0):
+            continue
+        given = loop.iter.args if isinstance(loop.iter, ast.Call) else []
+        if len(given) != 3:
+            continue
+        begins = axes_of(given[0], values)
+        counts = axes_of(given[2], values, "num_programs")
+        if len(begins) == len(counts) == 1 and begins != counts:
+            return (
+                f"the loop in line {loop.lineno} begins by tl.program_id({begins.pop()}), but "
+                f"steps by tl.num_programs({counts.pop()}), which counts the programs of another "
+                "axis and is 1 if the grid has none there"
+            )
+    return ""
+
+
+def _adds_by_itself(call: ast.Call, values: Mapping[str, list[ast.expr]]) -> str:
+    """Recognise the store of a sum with what a load of the same address has given."""
+    if len(call.args) < 2 or not ast.unparse(call.func).endswith("store"):
+        return ""
+    address, stored = ast.unparse(call.args[0]), call.args[1]
+    if isinstance(stored, ast.Name) and len(values.get(stored.id, ())) == 1:
+        stored = values[stored.id][0]
+    if not isinstance(stored, ast.BinOp) or not isinstance(stored.op, ast.Add):
+        return ""
+    for side in (stored.left, stored.right):
+        made = values.get(side.id, []) if isinstance(side, ast.Name) else [side]
+        if len(made) == 1 and ast.unparse(made[0]).startswith(
+            (f"tl.load({address},", f"tl.load({address})")
+        ):
+            return (
+                f"programs load, add and store the same elements up to line {call.lineno}, and one "
+                f"overwrites the other's sum: tl.atomic_add({_shown(address)}, …) does it in one"
+            )
     return ""
 
 
@@ -214,12 +256,14 @@ def words_of(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> set[
     return seen
 
 
-def axes_of(index: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> set[int]:
-    """Return the axes of the grid whose program_id an index is made of."""
+def axes_of(
+    index: ast.expr, values: Mapping[str, Sequence[ast.expr]], name: str = "program_id"
+) -> set[int]:
+    """Return the axes of the grid whose program_id, or other function, an index is made of."""
     found, seen, open_ = set(), set[str](), [index]
     while open_ and len(seen) < _MOST_NAMES:
         for node in walk(open_.pop()):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("program_id"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(name):
                 given = [*node.args, *(one.value for one in node.keywords)]
                 if given and isinstance(given[0], ast.Constant) and type(given[0].value) is int:
                     found.add(given[0].value)

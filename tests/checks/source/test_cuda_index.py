@@ -232,6 +232,23 @@ def k(c, n, TILE: tl.constexpr):
             "in steps of `TILE` (line 5), over the elements",
         ),
         (STEPS.replace("STEP", "tl.num_programs(0) * TILE"), (1, 0, 0), ""),
+        (
+            STEPS.replace("STEP", "tl.num_programs(1) * TILE"),
+            (1, 0, 0),
+            "begins by tl.program_id(0), but steps by tl.num_programs(1)",
+        ),
+        (
+            STEPS.replace("STEP", "n").replace("1.0)", "tl.load(c + first) + 1.0)"),
+            (0, 1, 0),
+            "",
+        ),
+        (
+            STEPS.replace("STEP", "tl.num_programs(0) * TILE").replace(
+                "c + head + at + tl.arange(0, TILE), 1.0", "c + at, 1.0 + tl.load(c + at)"
+            ),
+            (0, 1, 0),
+            "tl.atomic_add(c + at, …) does it in one",
+        ),
         (STEPS.replace("STEP", "n"), (0, 1, 0), ""),
         (STEPS.replace("n, STEP", "first + 4 * TILE, TILE"), (1, 0, 0), ""),
         (
