@@ -336,6 +336,9 @@ def python_hint(message: str, *, gpu: bool) -> str:
     return matching_hint(message, "python_without_gpu", "python", "python_without_gpu_last")
 
 
+_WRAPPERS = {"Autotuner": "@triton.autotune", "Heuristics": "@triton.heuristics"}
+
+
 def _bad_entry(problem: str, built: Built) -> Diagnosis:
     jit = KERNEL_MARKS.get(built.language, "kernel")
     match problem:
@@ -346,6 +349,11 @@ def _bad_entry(problem: str, built: Built) -> Diagnosis:
                 f"`{built.entry}` in {built.file} is a {jit} kernel; "
                 "it must be an ordinary function that launches one"
             )
+        case "Autotuner" | "Heuristics" if built.launched:
+            mark = _WRAPPERS[problem]
+            message = f"`{built.entry}` in {built.file} is wrapped in {mark}"
+            hint = f"remove {mark}: the grader launches the kernel, and chooses its block size"
+            return Diagnosis(Verdict.COMPILE_ERROR, message, hint=hint)
         case _ if built.launched:
             message = f"`{built.entry}` in {built.file} is no {jit} kernel"
             hint = f"define it at the top level: {jit}, then def {built.entry}(...)"
