@@ -51,6 +51,7 @@ from grader.checks.source.triton_errors import (
 )
 from grader.checks.source.triton_grid import (
     block_of_other_size,
+    cut_off_hint,
     size_of_other_launches,
     triton_grid_hint,
 )
@@ -160,6 +161,8 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
             return words
     if seen.kernel and triton and "never written" in pattern:
         words = triton_grid_hint(built.text, signature, seen.kernel)
+        if not words and "row" not in pattern.partition(":")[0]:
+            words = cut_off_hint(built.text, seen.kernel)
         if words:
             return words
     own = (*own, "pattern_triton") if triton else own

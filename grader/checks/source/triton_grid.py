@@ -136,8 +136,7 @@ def block_of_other_size(text: str, signature: Signature) -> str:
             if body is None:
                 continue
             limits = _compared_with_ranges(body)
-            passed = {a.arg: value for a, value in zip(body.args.args, call.args, strict=False)}
-            passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
+            passed = _passed(body, call)
             for name, given in passed.items():
                 if name not in limits:
                     continue
@@ -155,6 +154,49 @@ def block_of_other_size(text: str, signature: Signature) -> str:
                         f"make it of {_listed(needed)}"
                     )
     return ""
+
+
+def cut_off_hint(text: str, kernel: str) -> str:
+    """Return which block must hold a row, but has a width that does not depend on it; or ""."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
+    body = next((one for one in functions if one.name == kernel), None)
+    if body is None or any(isinstance(one, (ast.For, ast.While)) for one in walk(body)):
+        return ""
+    limits = _compared_with_ranges(body)
+    for name, (limit, *others) in limits.items():
+        if not others and len(limits) == 1 and _has_fixed_width(functions, body, name):
+            return (
+                f"`{kernel}` has no loop, so that of a row of `{limit}` elements only the first "
+                f"`{name}` are there: make `{name}` of `{limit}`, triton.next_power_of_2({limit}), "
+                "or let a loop run over the row"
+            )
+    return ""
+
+
+def _has_fixed_width(
+    functions: Sequence[ast.FunctionDef], kernel: ast.FunctionDef, name: str
+) -> bool:
+    """True if all launches pass a number for a parameter, or none does and it is tuned."""
+    passed = [
+        (_passed(kernel, call).get(name), values_of(host))
+        for host in functions
+        for call in walk(host)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and ast.unparse(call.func.value) == kernel.name
+    ]
+    if any(given is not None for given, _ in passed):
+        return all(given and _constant(given, values) is not None for given, values in passed)
+    marks = [one for one in kernel.decorator_list if "Config(" in ast.unparse(one)]
+    words = (one.value for mark in marks for one in walk(mark) if isinstance(one, ast.Constant))
+    return bool(passed) and name in words
+
+
+def _passed(kernel: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
+    """Return what a launch passes for each parameter of a kernel."""
+    passed = {one.arg: given for one, given in zip(kernel.args.args, call.args, strict=False)}
+    return passed | {one.arg: one.value for one in call.keywords if one.arg is not None}
 
 
 def size_of_other_launches(text: str, signature: Signature) -> str:
@@ -219,8 +261,7 @@ def _axes(
     assert isinstance(call.func, ast.Subscript)
     grid = _single(call.func.slice, values)
     grid = grid.body if isinstance(grid, ast.Lambda) else grid
-    passed = {one.arg: value for one, value in zip(kernel.args.args, call.args, strict=False)}
-    passed |= {one.arg: one.value for one in call.keywords if one.arg is not None}
+    passed = _passed(kernel, call)
     inside = values_of(kernel)
     limits = [
         (node.left, passed[node.comparators[0].id])

@@ -20,6 +20,7 @@ from grader.checks.source.cuda_grid import (
 )
 from grader.checks.source.triton_grid import (
     block_of_other_size,
+    cut_off_hint,
     size_of_other_launches,
     triton_grid_hint,
 )
@@ -424,3 +425,31 @@ def transpose(input, output, rows, cols):
 def test_a_tail_of_triton(end: str, limit: str, words: str) -> None:
     found = triton_grid_hint(TAIL.replace("END", end).replace("LIMIT", limit), TRANSPOSE, "turn")
     assert (words in found) if words else not found
+
+
+ROW = """\
+TUNED@triton.jit
+def k(x, out, cols, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + tl.program_id(0) * cols + at, 1.0, mask=at < cols)
+
+def entry(x, out, rows, cols):
+    k[(rows,)](x, out, colsPASSED)
+"""
+CONFIGS = '@triton.autotune([triton.Config({"BLOCK": b}) for b in (256, 512)], key=["cols"])\n'
+
+
+@pytest.mark.parametrize(
+    ("tuned", "passed", "found"),
+    [
+        ("", ", BLOCK=1024", True),
+        ("", ", 1024", True),
+        (CONFIGS, "", True),
+        ("", ", BLOCK=triton.next_power_of_2(cols)", False),
+        (CONFIGS.replace("BLOCK", "WARPS"), "", False),
+    ],
+)
+def test_a_row_that_is_wider_than_a_block(tuned: str, passed: str, found: bool) -> None:
+    text = ROW.replace("TUNED", tuned).replace("PASSED", passed)
+    assert cut_off_hint(text, "k").startswith("`k` has no loop") == found
+    assert cut_off_hint(text.replace("    tl.store", "    for i in range(2): tl.store"), "k") == ""
