@@ -41,6 +41,7 @@ from grader.checks.source.host_arrays import (
 )
 from grader.checks.source.launch_arguments import launch_hint, wrong_size_hint
 from grader.checks.source.triton_errors import (
+    added_by_host,
     jitted_bodies,
     never_cleared,
     rebound_name,
@@ -102,6 +103,8 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
         if line is not None:
             return filled("kernel_source", "rebound", line=line, name=output)
         if seen.kernel and (words := stores_nothing(built.text, seen.kernel)):
+            return words
+        if words := added_by_host(built.text, built.entry, output):
             return words
     triton = built.language.base is Language.TRITON
     added = triton and pattern.startswith(_ADDED)

@@ -19,6 +19,7 @@ from grader.text.did_you_mean import did_you_mean
 from grader.text.hints import filled
 
 _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce"})
+_MOST_CODE = 40  # characters of a line
 _SHAPES = re.compile(
     r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape"
 )
@@ -103,6 +104,19 @@ def _written(node: ast.AST) -> str:
     while isinstance(target, ast.Subscript):
         target = target.value
     return target.id if isinstance(target, ast.Name) else ""
+
+
+def added_by_host(text: str, entry: str, output: str) -> str:
+    """Return where the function `entry` adds to an output, which holds garbage before, or ""."""
+    function = next((one for one in _functions(text) if one.name == entry), None)
+    for node in walk(function) if function else ():
+        if isinstance(node, ast.AugAssign) and _written(node) == output:
+            code = ast.unparse(node)
+            code = code if len(code) <= _MOST_CODE else f"{code[:_MOST_CODE]}…"
+            return filled(
+                "kernel_source", "added_by_host", line=node.lineno, name=output, code=code
+            )
+    return ""
 
 
 def never_cleared(text: str, entry: str, output: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.checks.source.triton_errors import (
+    added_by_host,
     host_write,
     never_cleared,
     rebound_name,
@@ -145,6 +146,12 @@ def test_a_histogram_without_a_mask() -> None:
 def test_where_host_code_writes_an_output(line: str, code: str | None) -> None:
     found = host_write(f"def entry(x, out, n):\n    {line}\n", "entry", ["out"])
     assert found == (None if code is None else ("out", 2, code))
+
+
+def test_where_host_code_adds_to_garbage() -> None:
+    text = "def entry(x, out):\n    out += x.sum()\n"
+    assert added_by_host(text, "entry", "out").startswith("`out += x.sum()` in line 2 adds to what")
+    assert added_by_host(text.replace("out +=", "out[:] ="), "entry", "out") == ""
 
 
 def test_the_room_that_a_scratch_tensor_has() -> None:
