@@ -42,7 +42,7 @@ class LaunchStopped(BaseException):  # a submission catches `Exception`
     """The executor cannot go on with this call; it has told the judge why."""
 
 
-class KernelFailedError(RuntimeError):
+class KernelError(RuntimeError):
     """The kernel itself has failed; the executor has told the judge where."""
 
 
@@ -140,7 +140,7 @@ class Launches:
         if "stopped" in header:
             raise LaunchStopped(str(header["stopped"]))
         if "failed" in header:
-            raise KernelFailedError(str(header["failed"]))
+            raise KernelError(str(header["failed"]))
         for slot, place, blob in header.get("wrote", []):
             if slot is not None:
                 buffer = self._buffers[slot]
