@@ -21,6 +21,7 @@ MESSAGES = {
     "'int' object is not iterable": "tl.load(pointer + offsets)",
     "'builtin_function_or_method' object has no attribute 'scalar'": "name its grid",
     "'NoneType' object has no attribute 'to_tensor'": "tl.exp",
+    "'int' object has no attribute '_flatten_ir'": "a parameter of its own",
     "Conflicting meta-parameters: BLOCK. Make sure that you don't re-define": "remove it from",
 }
 WITHOUT_GPU = {

@@ -42,6 +42,7 @@ from grader.checks.source.host_arrays import (
 from grader.checks.source.launch_arguments import launch_hint, wrong_size_hint
 from grader.checks.source.triton_errors import (
     added_by_host,
+    dropped_product,
     jitted_bodies,
     never_cleared,
     rebound_name,
@@ -111,6 +112,8 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     if added and (words := never_cleared(built.text, built.entry, output)):
         return words
     if triton and "float16" in pattern and (words := short_tensor(built.text)):
+        return words
+    if triton and (words := dropped_product(built.text)):
         return words
     if triton and _COUNTED_TOO.search(pattern) and (words := unmasked_histogram(built.text)):
         return words

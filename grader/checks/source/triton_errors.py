@@ -20,6 +20,7 @@ from grader.text.hints import filled
 
 _REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce"})
 _MOST_CODE = 40  # characters of a line
+_KEY = re.compile(r"'(\w+)'")  # all that a KeyError says
 _SHAPES = re.compile(
     r"incompatible dimensions|[Cc]annot broadcast|could not be broadcast|have shape"
 )
@@ -42,6 +43,8 @@ def source_hint(message: str, text: str, line: int | None) -> str:
         return _range_of_a_number(text, line)
     if "Did you forget to add @triton.jit" in message and (words := _axis_is_a_block(text)):
         return words
+    if (key := _KEY.fullmatch(message)) and line is not None:
+        return _unknown_parameter(text, line, key[1])
     if carried := _CARRIED.search(message):
         return _loaded_twice(text, line, carried[1]) or _reduced_before(text, message, carried[1])
     if line is not None and _SHAPES.search(message) and (product := _product(text, line)):
@@ -252,6 +255,44 @@ def _is_constexpr(argument: ast.arg) -> bool:
     return argument.annotation is not None and ast.unparse(argument.annotation).endswith(
         "constexpr"
     )
+
+
+def _unknown_parameter(text: str, line: int, name: str) -> str:
+    """Return what the parameters are of which a grid's function asks for another one, or ""."""
+    tree = parsed(text)
+    asked = any(
+        isinstance(node, ast.Subscript)
+        and node.lineno == line
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value == name
+        for node in (walk(tree) if tree is not None else ())
+    )
+    known = {
+        one.arg: function.name
+        for function, _ in jitted_bodies(text)
+        for one in function.args.args
+        if _is_constexpr(one)
+    }
+    if not asked or name in known or len(known) != 1:
+        return ""
+    ((own, kernel),) = known.items()
+    return filled(
+        "kernel_source", "unknown_parameter", line=line, name=name, own=own, kernel=kernel
+    )
+
+
+def dropped_product(text: str) -> str:
+    """Return which tl.dot stands in a line of its own, "" if none does."""
+    for function, _ in jitted_bodies(text):
+        for node in walk(function):
+            call = node.value if isinstance(node, ast.Expr) else None
+            if not isinstance(call, ast.Call) or ast.unparse(call.func) != "tl.dot":
+                continue
+            last = call.args[2] if len(call.args) > 2 else None
+            given = next((one.value for one in call.keywords if one.arg == "acc"), last)
+            name = given.id if isinstance(given, ast.Name) else "acc"
+            return filled("kernel_source", "dropped", line=call.lineno, name=name)
+    return ""
 
 
 def _axis_is_a_block(text: str) -> str:

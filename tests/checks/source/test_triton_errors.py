@@ -6,6 +6,7 @@ import pytest
 
 from grader.checks.source.triton_errors import (
     added_by_host,
+    dropped_product,
     host_write,
     never_cleared,
     rebound_name,
@@ -152,6 +153,22 @@ def test_where_host_code_adds_to_garbage() -> None:
     text = "def entry(x, out):\n    out += x.sum()\n"
     assert added_by_host(text, "entry", "out").startswith("`out += x.sum()` in line 2 adds to what")
     assert added_by_host(text.replace("out +=", "out[:] ="), "entry", "out") == ""
+
+
+def test_a_product_that_is_dropped() -> None:
+    text = "@triton.jit\ndef kernel(a, b):\n    tl.dot(a, b, sum)\n"
+    assert dropped_product(text).endswith("write sum = tl.dot(a, b, sum)")
+    assert dropped_product(text.replace("tl.dot", "sum = tl.dot")) == ""
+
+
+def test_a_grid_that_asks_for_another_parameter() -> None:
+    text = (
+        "@triton.jit\ndef kernel(x, BLOCK: tl.constexpr):\n    pass\n"
+        'grid = lambda meta: (triton.cdiv(n, meta["BLOCK_SIZE"]),)\n'
+    )
+    assert "the parameter of `kernel` is BLOCK" in source_hint("'BLOCK_SIZE'", text, 4)
+    assert source_hint("'other'", text, 4) == ""
+    assert source_hint("'BLOCK_SIZE'", text.replace("x, B", "x, A: tl.constexpr, B"), 4) == ""
 
 
 def test_the_room_that_a_scratch_tensor_has() -> None:
