@@ -227,9 +227,16 @@ def _not_compiled(launches: list[dict[str, Any]], results: list[_Result]) -> lis
     reasons += [(name, why) for name in names if name not in tried]
     return [
         f"kernel `{name[:100]}` was not compiled, so it is unknown whether it compiles for a GPU: "
-        f"{first_line(reason, 300)}"
+        f"{_plain(first_line(reason, 300))}"
         for name, reason in dict.fromkeys(reasons)
     ]
+
+
+def _plain(reason: str) -> str:
+    """Return a reason in words that a student can do something with."""
+    if "PassManager::run failed" in reason:  # all that Python hears of a pass
+        return "a pass of Triton's compiler failed without a reason; try other block sizes"
+    return reason
 
 
 def _with_warnings(built: Built, messages: list[str]) -> Built:

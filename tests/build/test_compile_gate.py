@@ -320,3 +320,16 @@ def test_what_compiles_is_accepted(tmp_path: Path) -> None:
     report = graded(tmp_path, "    x = x * 1.0")
     assert report.verdict is Verdict.ACCEPTED, report
     assert warnings(report) == []
+
+
+def test_a_pass_that_fails_without_a_reason_is_put_into_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    problem = "RuntimeError: PassManager::run failed"
+    failed = {"kernel": "k", "ok": False, "error": None, "problem": problem}
+    monkeypatch.setattr(compile_gate, "run_compiler", lambda *_: {"results": [failed]})
+    compiled = compile_launches(built(tmp_path), [{"kernel": "k", "text": "", "options": {}}])
+    assert isinstance(compiled, Built)
+    (warning,) = compiled.evidence.diagnostics
+    assert warning.message.endswith("failed without a reason; try other block sizes")
