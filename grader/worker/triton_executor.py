@@ -427,7 +427,7 @@ class Executor:
             return self._not_measured("endless", message, at), []
         message = (
             f"too much for the executor: {programs:,} programs did not end within "
-            f"{_SHARE * self._seconds:g} s"
+            f"{_SHARE * self._seconds:g} s of processor time"
         )
         if error.waiting:
             message = _WAITING
