@@ -144,6 +144,8 @@ def _varies(cases: OracleCases) -> tuple[str, str]:
         if bool(((values == first) | (values.isnan() & first.isnan())).all()):
             shown = first.item() if first.is_complex() else f"{first.item():g}"
             wrong.append(f"every element of `{argument.name}` is {shown} in all cases")
+        elif not bool(values.isfinite().any()):
+            wrong.append(f"no element of `{argument.name}` is a finite number in any case")
     return _some(wrong), ""
 
 

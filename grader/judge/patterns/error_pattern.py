@@ -415,7 +415,7 @@ def _rounded(given: PatternInput) -> str | None:
     actual, expected = given.wrong_pairs
     if actual.numel() < _LEAST or not comparison.actual.dtype.is_floating_point:
         return None
-    if not bool(torch.isfinite(actual).all()):
+    if not bool((torch.isfinite(actual) & torch.isfinite(expected)).all()):
         return None
     relative = ((actual - expected).abs() / expected.abs().clamp_min(1e-30)).median()
     # A narrow type errs nearly everywhere.
@@ -442,7 +442,7 @@ def _just_beyond(given: PatternInput) -> str | None:
         return None
     error = (comparison.actual.double() - comparison.expected).abs() / comparison.allowed
     wrong, right = error[comparison.wrong], error[~comparison.wrong]
-    if not right.numel() or not bool(wrong.max() < 2) or not bool(right.max() > 0.5):
+    if not right.numel() or not bool(wrong.max() < 2) or not 0.5 < float(right.max()) <= 1:
         return None
     return (
         f"wrong elements are off by up to {float(wrong.max()):.2f} times what is allowed, right "

@@ -136,7 +136,10 @@ def _exchanged_sizes(
             for array in signature.arrays
             if array.name in data.inputs
         }
-        seen = oracle.expected(swapped, oracle.arguments(swapped, inputs))[comparison.output]
+        try:
+            seen = oracle.expected(swapped, oracle.arguments(swapped, inputs))[comparison.output]
+        except GraderError:  # the oracle has no result for such sizes
+            continue
         flat = Tolerance(atol=0.0, rtol=2**-10)
         if bool(accepts(comparison.actual.flatten(), seen.flatten(), flat).all()):
             return f"the result is that with `{one}` and `{other}` exchanged"
@@ -150,7 +153,7 @@ def _short_sum(comparison: Comparison, magnitude: torch.Tensor, extent: int) -> 
     as all terms together.
     """
     error = (comparison.actual.double() - comparison.expected.double()).abs()
-    usable = magnitude > 0
+    usable = (magnitude > 0) & torch.isfinite(magnitude)
     if comparison.actual.dtype is torch.float16 and bool(usable.all()) and extent <= _SHORT:
         # More than the result's own rounding, less than any term of such a sum.
         over = error > 2**-10 * comparison.expected.double().abs() + 2**-24

@@ -55,6 +55,7 @@ ANSWER = '2 * x * w + inputs["shift"]'
     ("fault", "old", "new", "check", "phrase"),
     [
         ("constant", ANSWER, "torch.full_like(x, 3.0)", "no constant", "is 3 in all cases"),
+        ("divides by 0", ANSWER, f"({ANSWER}) / 0", "no constant", "is a finite number in any"),
         ("ignores an input", "* w +", "+", "depends on weight", "changes no result"),
         (
             "hardly uses an input",

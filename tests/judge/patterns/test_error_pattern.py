@@ -7,9 +7,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare, poison_bytes
+from grader.judge.patterns import error_pattern
 from grader.judge.patterns.error_pattern import Detectors
 from grader.judge.patterns.pattern_input import PatternInput, count_unwritten_bytes
 
@@ -362,3 +365,61 @@ def test_elements_that_keep_what_they_held(kept: slice, said: str) -> None:
             tolerance=TOLERANCE,
         )
     )
+
+
+_NUMBERS = st.sampled_from((1.5, 2.0, -0.25, 1e-3, 0.0, -0.0, 3e38, math.inf, -math.inf, math.nan))
+_CHANGES: tuple[Callable[[Values], Values], ...] = (
+    lambda y: y * 1.001,
+    lambda y: -y,
+    lambda y: y + 0.5,
+    lambda y: y.flip(0),
+    lambda y: y.roll(1, 0),
+    lambda y: y.trunc(),
+    lambda y: y.nan_to_num(10000.0),
+    lambda y: torch.where(y.isfinite(), y, math.nan),
+)
+
+
+@given(
+    shape=st.sampled_from(((12,), (6, 4), (8, 8))),
+    dtype=st.sampled_from((torch.float32, torch.float16, torch.float64)),
+    change=st.sampled_from(_CHANGES),
+    formula=st.sampled_from((torch.reciprocal, torch.exp, lambda x: x.softmax(-1))),
+    exact=st.booleans(),
+    data=st.data(),
+)
+def test_no_detector_fails_for_infinities_and_nan(
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    change: Callable[[Values], Values],
+    formula: Callable[[Values], Values],
+    exact: bool,
+    data: st.DataObject,
+) -> None:
+    count = math.prod(shape)
+    row = st.lists(_NUMBERS, min_size=count, max_size=count)
+    x = torch.tensor(data.draw(row), dtype=torch.float64).view(shape).to(dtype)
+    wanted = formula(x.double())
+    tolerance = Tolerance(atol=0.0, rtol=0.0, exact=True) if exact else TOLERANCE
+    actual = change(wanted).to(dtype)
+    comparison = compare("y", actual, wanted, tolerance)
+    if not comparison.mismatched:
+        return
+    seen = PatternInput(
+        comparison=comparison,
+        inputs={"x": x, "w": x.reshape(-1)[: shape[-1]].clone()},
+        unwritten_bytes=torch.zeros(comparison.wrong.shape),
+        tolerance=tolerance,
+        again=actual,
+        poison=torch.ones((), dtype=dtype),
+        sizes={"n": count, "epsilon": 1e-5},
+    )
+    for detector in error_pattern._DETECTORS:
+        found = detector(seen)
+        assert found is None or "nan" not in found
+
+
+def test_rounding_beside_an_infinity_that_is_expected() -> None:
+    wanted = expected(64)
+    wanted[::7] = math.inf
+    assert pattern((wanted + 1e-3).nan_to_num(posinf=1e4), wanted) is None
