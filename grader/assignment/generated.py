@@ -111,7 +111,7 @@ def generated_files(repository: Path) -> Iterator[tuple[Path, str]]:
 def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Path, str]]:
     """Yield path and text of every generated file of one assignment."""
     template = repository / TEMPLATES / assignment.name
-    stubs = dict(_stubs(assignment, repository))
+    stubs = _stubs(assignment, repository)
     for path, text in stubs.items():
         yield template / path, text
     if any(map(may_include, stubs)):
@@ -127,19 +127,44 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
         yield handout, with_tables(read_text(handout), assignment, measured, handout)
 
 
-def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each stub: from the solved file, else from the template."""
-    kernels = [file for kernel in assignment.kernels for file in kernel.paths]
-    for path in dict.fromkeys((*kernels, PROGRAM_FILE)):
-        solved = repository / REFERENCES / assignment.name / path
-        template = repository / TEMPLATES / assignment.name / path
-        if solved.is_file():
-            try:
-                yield path, stub_text(read_text(solved))
-            except ValueError as error:
-                raise GraderError(f"{solved}: {error}") from None
-        elif template.is_file():
-            yield path, read_text(template)
+def _stubs(assignment: Assignment, repository: Path) -> dict[str, str]:
+    """Return the text of each stub, by path: from the solved file, else from the template.
+
+    Raises GraderError if the marks of a solved file are wrong, or leave it whole.
+    """
+    reference = repository / REFERENCES / assignment.name
+    stubs: dict[str, str] = {}
+    handed_in = [kernel.paths_in(one) for kernel in assignment.kernels for one in kernel.files]
+    for paths in (*handed_in, (PROGRAM_FILE,)):
+        whole: list[Path] = []
+        changed = False
+        for path in paths:
+            solved, template = reference / path, repository / TEMPLATES / assignment.name / path
+            if solved.is_file():
+                text = read_text(solved)
+                try:
+                    stubs[path] = stub_text(text)
+                except ValueError as error:
+                    raise GraderError(f"{solved}: {error}") from None
+                if stubs[path] == text:
+                    whole.append(solved)
+                else:
+                    changed = True
+            elif template.is_file():
+                stubs[path] = read_text(template)
+        # Beside a file with gaps, a header may be given as it is.
+        if whole and not changed:
+            raise _without_gap(whole[0])
+    return stubs
+
+
+def _without_gap(solved: Path) -> GraderError:
+    comment = "#" if solved.suffix == ".py" else "//"
+    return GraderError(
+        f"{solved} has no code between `TODO(student)` and `end`: its stub would be the solution",
+        tip=f"put a line `{comment} TODO(student): about 6 lines` before what students write, "
+        f"and a line `{comment} end` behind it",
+    )
 
 
 def write_generated(assignment: Assignment, repository: Path) -> Iterator[Path]:

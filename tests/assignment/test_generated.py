@@ -154,6 +154,34 @@ def test_command_writes_stubs_headers_and_fingerprints(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("marks", ["", "// TODO(student)\n// end\n"])
+def test_a_solved_file_without_a_gap_is_refused(
+    marks: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    solved = repository / "reference" / "silu" / "silu.cu"
+    solved.write_text(f"{marks}void silu() {{}}\n", encoding="utf-8")
+    assert main([str(repository)]) != 0
+    assert not (repository / "student_template" / "silu" / "silu.cu").exists()
+    assert capsys.readouterr().err == (
+        f"{solved} has no code between `TODO(student)` and `end`: its stub would be the solution\n"
+        "put a line `// TODO(student): about 6 lines` before what students write, and a line "
+        "`// end` behind it\n"
+    )
+
+
+def test_a_header_beside_a_file_with_a_gap_may_be_given_whole(repository: Path) -> None:
+    spec = repository / "assignments" / "silu" / "assignment.toml"
+    text = spec.read_text(encoding="utf-8")
+    old = 'files = { cuda = "silu.cu"'
+    assert old in text
+    spec.write_text(text.replace(old, 'files = { cuda = ["silu.cu", "tile.cuh"]'))
+    header = repository / "reference" / "silu" / "tile.cuh"
+    header.write_text("constexpr int TILE = 32;\n")
+    assert main([str(repository)]) == 0
+    template = repository / "student_template" / "silu" / "tile.cuh"
+    assert template.read_text() == header.read_text()
+
+
 def test_template_without_reference_is_used_unchanged(repository: Path) -> None:
     template = repository / "student_template" / "silu" / "silu.py"
     template.parent.mkdir(parents=True)

@@ -138,14 +138,15 @@ def _generated_row(assignment: Assignment, repository: Path) -> Row:
             for path, text in generated
             if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text
         ]
+        problem = f"out of date: {', '.join(outdated)}" if outdated else ""
         note = _FIX if outdated else f"{len(generated)} files"
     except GraderError as error:
-        outdated, note = [error.message], error.tip or ""
+        problem, note = error.message, error.tip or ""
     return proof(
         assignment.name,
         "generated files",
         "current",
         expected="stubs, header, fingerprints and the handout's tables are up to date",
-        problem=f"out of date: {', '.join(outdated)}" if outdated else "",
+        problem=problem,
         note=note,
     )

@@ -55,7 +55,7 @@ def by_check(rows: list[Row], check: str) -> Row:
 
 def test_a_stub_that_scores_is_reported(course: Course, state: WorkerState) -> None:
     course.edit(REFERENCE, "    // TODO(student): about 1 line\n", "")
-    course.edit(REFERENCE, "    // end\n", "")
+    course.edit(REFERENCE, "    // end\n", "    // TODO(student)\n    i;\n    // end\n")
     course.generate()
     row = by_check(done(course, state, IN_CUDA, "touched"), "touched")
     assert row.state is State.DIFFERS

@@ -226,6 +226,7 @@ CUDA = r"""
 HOST
 {
     // TODO(student): 1 line
+    return;
     // end
 }
 """
