@@ -75,6 +75,11 @@ class Case:
     launch: Launch | None = None
     dtype: str = ""
 
+    @property
+    def name_for_students(self) -> str:
+        """The name, which tells the sizes, of a visible case."""
+        return self.name if self.visibility is Visibility.VISIBLE else "a hidden case"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseTemplate:

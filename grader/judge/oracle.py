@@ -23,7 +23,7 @@ from grader.assignment.signature import Argument
 from grader.errors import GraderError
 from grader.judge.oracle_limits import BeyondLimitError, limited
 from grader.text.printable import one_line
-from grader.vocabulary import Language
+from grader.vocabulary import Language, Visibility
 
 NOT_ACCEPTED = "the result is wrong"  # where `accept` of the oracle says no more than False
 _MOST_SENTENCE = 500  # characters: the sentence may quote values of the submission
@@ -50,10 +50,15 @@ class CaseData:
 
 
 class Oracle:
-    """An assignment's `oracle.py`, loaded, for its only entry or for one of several."""
+    """An assignment's `oracle.py`, loaded, for its only entry or for one of several.
 
-    def __init__(self, assignment: Assignment) -> None:
+    Its errors reach students, in a report or a log: unless `for_staff`, they do not tell the sizes
+    of a hidden case, nor the text of an exception, which may quote them.
+    """
+
+    def __init__(self, assignment: Assignment, *, for_staff: bool = False) -> None:
         self._assignment = assignment
+        self._for_staff = for_staff
         self._suffix = assignment.oracle_suffix
         name = f"grader_oracle_{assignment.name}"
         spec = importlib.util.spec_from_file_location(name, assignment.oracle)
@@ -169,7 +174,7 @@ class Oracle:
         if not sentence:
             what = "an empty text" if isinstance(answer, str) else type(answer).__name__
             wanted = "True, False or a sentence about what is wrong"
-            self._returned("accept", f"{what}, not {wanted}", case.name)
+            self._returned("accept", f"{what}, not {wanted}", self._named(case))
         return sentence
 
     @property
@@ -244,8 +249,10 @@ class Oracle:
             self._returned(function, f"`{argument.name}` as {kind}, not a tensor")
         shape = self._assignment.signature.shape(argument, case.sizes)
         if tuple(value.shape) != shape:
-            given = f"`{argument.name}` with shape {tuple(value.shape)}"
-            self._returned(function, f"{given}, not {shape}, for {case.name}")
+            shapes = f"shape {tuple(value.shape)}, not {shape},"
+            if self._hides(case):
+                shapes = "a wrong shape"
+            self._returned(function, f"`{argument.name}` with {shapes} for {self._named(case)}")
         # A contiguous copy: a view such as one column of a matrix would keep its stride.
         return value.detach().clone(memory_format=torch.contiguous_format)
 
@@ -270,11 +277,20 @@ class Oracle:
     def _has(self, name: str) -> bool:
         return hasattr(self._module, f"{name}{self._suffix}")
 
-    def _call(self, name: str, case: Case, *arguments: Any) -> Any:
-        what = f"{name}{self._suffix}({case.name})"
-        return self._guarded(what, self._function(name), *arguments)
+    def _hides(self, case: Case) -> bool:
+        return not self._for_staff and case.visibility is not Visibility.VISIBLE
 
-    def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _named(self, case: Case) -> str:
+        return case.name_for_students if self._hides(case) else case.name
+
+    def _call(self, name: str, case: Case, *arguments: Any) -> Any:
+        what = f"{name}{self._suffix}({self._named(case)})"
+        return self._guarded(what, self._function(name), *arguments, quoted=not self._hides(case))
+
+    def _guarded(
+        self, what: str, function: Callable[..., Any], *arguments: Any, quoted: bool = True
+    ) -> Any:
+        """Call a function of the oracle; `quoted` is false to leave out an exception's text."""
         file = str(self._assignment.oracle)
         watched = None
         try:
@@ -285,7 +301,11 @@ class Oracle:
             place = f"{file}:{line}" if line else file
             if watched is not None and watched.problem:
                 raise GraderError(f"{place}: {what} {watched.problem}") from None
-            raise GraderError(f"{place}: {what} raised {type(error).__name__}: {error}") from error
+            raised = f"{place}: {what} raised {type(error).__name__}"
+            if quoted:
+                raise GraderError(f"{raised}: {error}") from error
+            tip = f"`grade verify {self._assignment.name} --seed SEED` shows staff case and error"
+            raise GraderError(raised, tip=tip) from error
 
 
 def _last_line(error: BaseException | None, file: str) -> int | None:

@@ -136,7 +136,7 @@ class CaseRun:
             found = poison_bytes(expected, getattr(torch, kind.word), tolerance)
         except ValueError as error:
             oracle = self._setup.assignment.oracle
-            raise GraderError(f"{oracle}: {self._case.name}: {error}") from error
+            raise GraderError(f"{oracle}: {self._case.name_for_students}: {error}") from error
         self._data.poisons[key] = found
         return found
 

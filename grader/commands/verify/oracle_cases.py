@@ -54,7 +54,7 @@ class OracleCases:
         self, assignment: Assignment, language: Language, device: Device, seed: int
     ) -> None:
         self.assignment, self.language, self.seed = assignment, language, seed
-        self.oracle = Oracle(assignment)
+        self.oracle = Oracle(assignment, for_staff=True)
         self._cases = [
             OracleCase(
                 case=case,
