@@ -1,11 +1,12 @@
 """Rules beyond the JSON Schema for `[[cases]]`: sizes that fit a valid signature.
 
 A case must give every size that a shape or a scalar needs; its arrays must have at
-least one element and fit into a GPU. Both ends of a range are checked.
+least one element and fit into a GPU. Every combination of the ends of ranges is checked.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -20,6 +21,7 @@ from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
 _LARGEST_ARRAY_GIB = 12  # the smallest supported GPU has 15 GB for all arrays together
+_MOST_RANGES = 8  # of a table, whose 2^8 combinations of ends are checked
 
 Table = Mapping[str, Any]
 
@@ -219,12 +221,17 @@ def _shape_problems(sizes: Table, signature: Signature, at: KeyPath) -> Iterator
 
 
 def _corners(sizes: Table) -> Iterator[dict[str, int | float]]:
-    """Yield the sizes of every case of a table, with ranges at both ends."""
+    """Yield the sizes of every case of a table, with every combination of its ranges' ends.
+
+    All at their least come first, all at their largest last; they alone for very many ranges.
+    """
     for one in case_sizes(sizes):
-        for end in (min, max):
+        ends = [(size.min, size.max) for size in one.values() if isinstance(size, Range)]
+        many = len(ends) > _MOST_RANGES
+        for corner in zip(*ends, strict=True) if many else itertools.product(*ends):
+            drawn = iter(corner)
             yield {
-                name: end(size.min, size.max) if isinstance(size, Range) else size
-                for name, size in one.items()
+                name: next(drawn) if isinstance(size, Range) else size for name, size in one.items()
             }
 
 

@@ -1232,6 +1232,17 @@ BAD = [
         line=40,
     ),
     Bad(
+        "shape-gets-negative-between-the-ends-of-ranges",
+        "rows = 4, cols = { min = 2, max = 64 }",
+        "rows = { min = 1, max = 5 }, cols = { min = 1, max = 9 }",
+        "cases[1].sizes",
+        "with rows = 5, cols = 1, factor = 0.5: `output` gets the shape (5, -3), but every",
+        also=(
+            'shape = ["rows", "cols"], role = "out"',
+            'shape = ["rows", "cols - rows + 1"], role = "out"',
+        ),
+    ),
+    Bad(
         "shape-divides-by-zero",
         'shape = ["rows", "cols"], role = "out"',
         'shape = ["rows // (cols - 1)"], role = "out"',
