@@ -27,6 +27,7 @@ from paths import REPOSITORY as ROOT
 from silu_points import KERNEL
 from slow import slow_unless
 
+from grader.assignment import generated
 from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
 from grader.cli.release import TARGETS
@@ -251,6 +252,20 @@ def test_outdated_generated_files_are_refused(
     assert sentence in result.exception.message
     assert f"{tmp_path}" in (result.exception.tip or "")
     assert not list(tmp_path.glob("course.*"))
+
+
+def test_a_stub_of_a_missing_solved_file_cannot_be_generated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course(tmp_path, monkeypatch)
+    solved = tmp_path / "reference" / "silu" / "main.cu"
+    solved.unlink()
+    (tmp_path / "student_template" / "silu" / "main.cu").unlink()
+    assert generated.main([str(tmp_path)]) == 0
+    error = released("student", NAME, tmp_path / "out.zip").exception
+    assert isinstance(error, UsageError)
+    assert error.message == f"there is no stub {tmp_path}/student_template/silu/main.cu"
+    assert str(error.tip).startswith(f"write the solved file {solved}, then make it: python -m")
 
 
 def test_archives_for_staff_need_no_stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import grader
 from grader.assignment.catalogue import ASSIGNMENTS
 from grader.assignment.dialects import may_include
-from grader.assignment.generated import STUBS_FILE, TEMPLATES
+from grader.assignment.generated import REFERENCES, STUBS_FILE, TEMPLATES
 from grader.assignment.handout import HANDOUT
 from grader.assignment.model import ORACLE_FILE, Assignment
 from grader.assignment.reader import COURSE_FILE, SPEC_FILE
@@ -122,10 +122,11 @@ def stub_files(assignment: Assignment, repository: Path) -> Iterator[Entry]:
         names += assignment.header_texts
     for name in names:
         if not (template / name).is_file():
-            raise UsageError(
-                f"there is no stub {template / name}",
-                tip=f"make it: python -m grader.assignment.generated {repository}",
-            )
+            tip = f"make it: python -m grader.assignment.generated {repository}"
+            solved = repository / REFERENCES / assignment.name / name
+            if name in assignment.paths and not solved.is_file():
+                tip = f"write the solved file {solved}, then {tip}"
+            raise UsageError(f"there is no stub {template / name}", tip=tip)
         yield _entry(template / name, f"{TEMPLATES}/{assignment.name}/{name}")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.assignment.dialects import dialect
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
-from grader.assignment.model import Assignment
+from grader.assignment.model import PROGRAM_FILE, Assignment
 from grader.assignment.signature import Signature
 from grader.build.artifact import Rejected
 from grader.commands.verify.row import Row, proof
@@ -36,6 +36,9 @@ def agreement_rows(assignment: Assignment, repository: Path) -> Iterator[Row]:
         for language in kernel.files:
             paths, own = kernel.paths_in(language), assignment.of(kernel)
             yield from _file_rows(own, language, paths, repository)
+    program = repository / REFERENCES / assignment.name / PROGRAM_FILE
+    if assignment.program is not None and not program.is_file():
+        yield _missing_row(assignment, PROGRAM_FILE)
     yield _generated_row(assignment, repository)
 
 
@@ -46,7 +49,7 @@ def _file_rows(
     solved, stub = (repository / tree / assignment.name for tree in (REFERENCES, TEMPLATES))
     subject = f"reference {paths[0]}"
     if not (solved / paths[0]).is_file():
-        yield proof(assignment.name, subject, "is there", expected="a solved file", problem="none")
+        yield _missing_row(assignment, paths[0])
         return
     python = language.base.syntax == "python"
     declarations = dialect(language).declarations(signature)
@@ -75,6 +78,11 @@ def _file_rows(
             wrong.append(f"the {what}: {found}")
     expected = f"{declarations[0] if translation else allowed[0]}, in reference and stub"
     yield proof(assignment.name, subject, "signature", expected=expected, problem="; ".join(wrong))
+
+
+def _missing_row(assignment: Assignment, file: str) -> Row:
+    subject = f"reference {file}"
+    return proof(assignment.name, subject, "is there", expected="a solved file", problem="none")
 
 
 def _text(files: Iterable[Path]) -> str:

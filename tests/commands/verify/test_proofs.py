@@ -267,6 +267,12 @@ def test_a_missing_reference_and_header_are_reported(course: Course) -> None:
     assert "affine.h" in actual["current"]
 
 
+def test_a_missing_solved_program_is_reported(course: Course) -> None:
+    course.edit(TOML, '[[kernels]]\nname = "v1', '[program]\npoints = 5\n\n[[kernels]]\nname = "v1')
+    (row,) = (r for r in agreement_rows(course.assignment, course.root) if r.check == "is there")
+    assert (row.subject, row.state) == ("reference main.cu", State.DIFFERS)
+
+
 def test_a_definition_is_read_whatever_its_layout(course: Course) -> None:
     signature = course.assignment.signature
     text = (
