@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import sys
 import traceback
 import types
 from collections.abc import Callable, Hashable, Mapping
@@ -27,6 +28,7 @@ from grader.vocabulary import Language, Visibility
 
 NOT_ACCEPTED = "the result is wrong"  # where `accept` of the oracle says no more than False
 _MOST_SENTENCE = 500  # characters: the sentence may quote values of the submission
+_MOST_PRINTED = 3
 
 # Cases on the CPU are small, and on a busy machine torch's threads wait for each other longer than
 # the work takes.
@@ -53,7 +55,9 @@ class Oracle:
     """An assignment's `oracle.py`, loaded, for its only entry or for one of several.
 
     Its errors reach students, in a report or a log: unless `for_staff`, they do not tell the sizes
-    of a hidden case, nor the text of an exception, which may quote them.
+    of a hidden case, nor the text of an exception, which may quote them. What its `print` calls
+    would print is kept in `printed`, the first few with their lines, and goes nowhere else:
+    students may read the output of this process.
     """
 
     def __init__(self, assignment: Assignment, *, for_staff: bool = False) -> None:
@@ -64,6 +68,8 @@ class Oracle:
         spec = importlib.util.spec_from_file_location(name, assignment.oracle)
         assert spec is not None and spec.loader is not None
         self._module = importlib.util.module_from_spec(spec)
+        self.printed: list[str] = []
+        vars(self._module)["print"] = self._print
         self._guarded("loading it", spec.loader.exec_module, self._module)
 
     def types(self, case: Case, language: Language) -> tuple[str, ...]:
@@ -215,6 +221,15 @@ class Oracle:
         changed = {f"expected{self._suffix}": function}
         vars(other._module).update({**vars(self._module), **changed})
         return other
+
+    def _print(self, *values: object, sep: str | None = " ", file: Any = None, **more: Any) -> None:
+        """Stand in for `print` in the oracle."""
+        if file not in (None, sys.stdout, sys.stderr):
+            print(*values, sep=sep, file=file, **more)
+        elif len(self.printed) < _MOST_PRINTED:
+            text = one_line((" " if sep is None else sep).join(map(str, values)))
+            line = sys._getframe(1).f_lineno
+            self.printed.append(f"line {line}: {text[:_MOST_SENTENCE]}")
 
     def _dtype(self, case: Case, language: Language) -> torch.dtype:
         """Return the type the oracle is asked for: the case's choice, else the first array's."""

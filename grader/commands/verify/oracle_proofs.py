@@ -1,5 +1,6 @@
 """Proves properties of the oracle on every case of an assignment in one language.
 
+    prints            nothing (a warning)
     same seed         the same inputs and expected values, bit by bit
     other seed        other inputs and expected values, in at least one case, if arrays are read
     knows its values  a word in a case's `values` changes its inputs
@@ -27,7 +28,7 @@ from grader.assignment.cases import DEFAULT_VALUES
 from grader.assignment.model import Assignment
 from grader.commands.verify.mutants import mutants
 from grader.commands.verify.oracle_cases import OracleCase, OracleCases, Proof
-from grader.commands.verify.row import Row, proof
+from grader.commands.verify.row import Row, State, proof
 from grader.errors import GraderError
 from grader.judge.compare import raw_bytes
 from grader.judge.oracle import Oracle
@@ -55,6 +56,16 @@ def oracle_rows(
     )
     if not cases:
         return
+    if cases.oracle.printed:
+        yield Row(
+            assignment=assignment.name,
+            subject=subject,
+            check="prints",
+            state=State.WARNING,
+            expected="nothing, as students may read the output of a grading",
+            actual="oracle.py prints, which is shown here only",
+            note="; ".join(cases.oracle.printed),
+        )
     proofs = [
         *((subject, *one) for one in _proofs(cases)),
         *((f"comparison{of}, {language.phrase}", *one, "") for one in mutants(cases)),

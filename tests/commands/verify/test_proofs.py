@@ -51,6 +51,20 @@ def test_a_word_that_the_oracle_does_not_know_is_reported(course: Course) -> Non
 ANSWER = '2 * x * w + inputs["shift"]'
 
 
+def test_an_oracle_that_prints_is_a_warning(
+    course: Course, capfd: pytest.CaptureFixture[str]
+) -> None:
+    course.edit(PYTHON, "    x, w =", '    print(inputs["n"], "elements", end="")\n    x, w =')
+    rows = proofs(course)
+    assert wrong(rows) == {}
+    (row,) = (row for row in rows if row.check == "prints")
+    assert row.state is State.WARNING
+    text = (course.root / PYTHON).read_text()
+    line = text[: text.index("print(")].count("\n") + 1
+    assert row.note == f"line {line}: 1 elements; line {line}: 1 elements; line {line}: 33 elements"
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize(
     ("fault", "old", "new", "check", "phrase"),
     [
