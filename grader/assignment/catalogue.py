@@ -26,6 +26,27 @@ def find_assignments(root: Path) -> tuple[Path, ...]:
         return ()
 
 
+def folders_without_spec(root: Path) -> list[Path]:
+    """Return the folders in `root` that have files, but no spec: it is missing or misspelt."""
+    try:
+        return sorted(
+            folder
+            for folder in root.iterdir()
+            if folder.name[0] not in "._"
+            and folder.is_dir()
+            and not _holds_spec(folder)
+            and any(path.is_file() for path in folder.iterdir())
+        )
+    except OSError:
+        return []
+
+
+def without_spec(folder: Path) -> UsageError:
+    """Return the error for a folder of `folders_without_spec`."""
+    tip = "the spec of an assignment is a file of this name; `grade new NAME` writes one"
+    return UsageError(f"{folder} has no {SPEC_FILE}", tip=tip)
+
+
 def root_above(start: Path) -> Path | None:
     """Return the nearest `assignments` of a course in `start` or its parents; None without one."""
     here = start.absolute()
@@ -68,6 +89,8 @@ def assignment_folder(name: str, root: Path) -> Path:
     plain = name.rstrip("/")
     if plain in known:
         return known[plain]
+    if plain and root / plain in folders_without_spec(root):
+        raise without_spec(root / plain)
     if not known:
         raise UsageError(
             f"there is no assignment in {root}", tip=f"each is a folder with an {SPEC_FILE}"

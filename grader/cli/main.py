@@ -295,13 +295,16 @@ def list_assignments(assignment: str | None) -> None:
     grade list silu                        one of them
     GRADE_ASSIGNMENTS=… grade list         assignments of another course
     """
-    from grader.assignment.catalogue import root_above
+    from grader.assignment.catalogue import folders_without_spec, root_above
+    from grader.assignment.reader import SPEC_FILE
     from grader.commands.listing import list_all, list_one
     from grader.grading.selection import chosen_assignments
 
     if assignment is None:
         chosen = chosen_assignments(())
         list_all(chosen, Console())
+        for folder in folders_without_spec(chosen[0].folder.parent):
+            click.echo(f"warning: {folder} has no {SPEC_FILE}, so it is left out", err=True)
         if root_above(Path.cwd()) is None:
             click.echo(f"\nof {chosen[0].folder.parent}: this folder is in no course of its own")
     else:

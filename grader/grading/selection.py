@@ -64,6 +64,8 @@ def course_assignments(names: tuple[str, ...]) -> list[Assignment]:
     """
     named = names or os.environ.get(catalogue.ASSIGNMENTS_VARIABLE)
     if not named and catalogue.root_above(Path.cwd()) is None:
+        for folder in catalogue.folders_without_spec(Path.cwd() / catalogue.ASSIGNMENTS):
+            raise catalogue.without_spec(folder)
         raise UsageError(
             f"{Path.cwd()} is in no course: neither it nor a folder above it has "
             f"{catalogue.ASSIGNMENTS}/",

@@ -12,6 +12,7 @@ from grader.assignment.catalogue import (
     assignment_folder,
     assignment_root,
     find_assignments,
+    folders_without_spec,
 )
 from grader.errors import UsageError
 
@@ -98,3 +99,16 @@ def test_unknown_assignment_is_reported_with_the_known_ones(tmp_path: Path) -> N
 def test_folder_without_assignments_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no assignment in"):
         assignment_folder("silu", tmp_path)
+
+
+def test_a_folder_whose_spec_is_missing_or_misspelt_is_named(tmp_path: Path) -> None:
+    add(tmp_path, "silu")
+    for name in ("gemm/asignment.toml", "__pycache__/x.pyc", ".git/config"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    (tmp_path / "empty").mkdir()
+    assert folders_without_spec(tmp_path) == [tmp_path / "gemm"]
+    with pytest.raises(UsageError, match=r"gemm has no assignment\.toml"):
+        assignment_folder("gemm", tmp_path)
+    with pytest.raises(UsageError, match="no assignment `empty`"):
+        assignment_folder("empty", tmp_path)

@@ -17,8 +17,10 @@ from typing import Any
 
 from rich.console import Console
 
+from grader.assignment.catalogue import ASSIGNMENTS, folders_without_spec
 from grader.assignment.generated import REFERENCES, write_generated
 from grader.assignment.model import Assignment
+from grader.assignment.reader import SPEC_FILE
 from grader.commands.output import write_text
 from grader.commands.verify.judgement import FIRST_LINE
 from grader.commands.verify.plan import plan
@@ -79,7 +81,7 @@ def verify(
         secret_seed=seed,
     )
     jobs = jobs or _usual_jobs(options.device)
-    rows: list[Row] = []
+    rows: list[Row] = [] if assignments else list(_without_spec(chosen[0].folder.parent))
     tasks: list[Task] = []
     for assignment in chosen:
         known, planned = plan(assignment, repository, options, samples=samples, repeat=repeat)
@@ -188,6 +190,19 @@ def _repository(assignments: Sequence[Assignment]) -> Path:
         raise UsageError(
             f"there is no {REFERENCES}/ in {repository}: verify needs the solved kernels and the "
             "samples, which only staff have",
+def _without_spec(root: Path) -> Iterator[Row]:
+    """Yield a warning for each folder of a course that has files, and no spec."""
+    for folder in folders_without_spec(root):
+        yield Row(
+            assignment=folder.name,
+            subject="spec",
+            check="is there",
+            state=State.WARNING,
+            expected=f"every folder in {ASSIGNMENTS}/ is an assignment",
+            actual=f"{folder} has no {SPEC_FILE}, so it is left out",
+        )
+
+
             tip="run it in the course's own repository",
         )
     return repository
