@@ -92,6 +92,7 @@ def selected(
         files.append(source)
     assignments = _named(names) if names else chosen_assignments(())
     check_kernels(wanted, assignments)
+    check_languages(spoken, assignments)
     if files:
         return _together(_only(file, assignments, wanted, spoken) for file in files)
     folder = source or default_source()
@@ -265,6 +266,19 @@ def check_kernels(names: Iterable[str], assignments: list[Assignment]) -> None:
                 f"there is no kernel `{name}`{did_you_mean(name, known)}",
                 tip=f"known: {', '.join(known)}",
             )
+
+
+def check_languages(languages: Iterable[Language], assignments: Sequence[Assignment]) -> None:
+    """Raise UsageError if there are languages and no assignment has a file in one of them."""
+    known = {one for assignment in assignments for k in assignment.parts for one in k.files}
+    wanted = frozenset(languages)
+    if wanted and not wanted & known:
+        names = ", ".join(assignment.name for assignment in assignments)
+        phrases = " or ".join(one.phrase for one in Language if one in wanted)
+        raise UsageError(
+            f"{names} {'has' if len(assignments) == 1 else 'have'} no file in {phrases}",
+            tip=f"choose of --language {', '.join(one.value for one in Language if one in known)}",
+        )
 
 
 def default_source() -> Path:

@@ -67,6 +67,12 @@ def test_of_assignments_with_the_same_file_the_one_with_files_beside_it_is_meant
     assert parts(chosen(tmp_path / "v2_tiled.cu")) == [("gemm", {"v2_tiled"}, {"cuda"})]
 
 
+def test_a_language_in_which_there_is_no_file_is_refused() -> None:
+    with pytest.raises(UsageError, match="silu has no file in Numba") as caught:
+        chosen("silu", source=REFERENCE, languages=(Language.NUMBA,))
+    assert caught.value.tip == "choose of --language cuda, triton"
+
+
 def test_a_file_of_another_name_is_the_only_kernel_that_is_left(tmp_path: Path) -> None:
     file = tmp_path / "mine.cu"
     shutil.copy(REFERENCE / "silu" / "silu.cu", file)

@@ -36,7 +36,12 @@ from grader.commands.verify.tasks import Pool, Task
 from grader.errors import ExitCode, UsageError
 from grader.grading.plan import Options
 from grader.grading.progress import Progress, progress_on
-from grader.grading.selection import check_kernels, chosen_device, course_assignments
+from grader.grading.selection import (
+    check_kernels,
+    check_languages,
+    chosen_device,
+    course_assignments,
+)
 from grader.vocabulary import Device, Language
 
 FORMAT = 1
@@ -65,12 +70,13 @@ def verify(
     """
     started_s = time.monotonic()
     chosen = course_assignments(assignments)
+    check_kernels(kernels, chosen)
+    check_languages(map(Language, languages), chosen)
     repository = _repository(chosen)
     if update:
         for assignment in chosen:
             for path in write_generated(assignment, repository):
                 print(f"updated {path.relative_to(repository)}")
-    check_kernels(kernels, chosen)
     if json_path is not None and not json_path.absolute().parent.is_dir():
         raise UsageError(f"--json: there is no folder {json_path.parent}", tip="make it first")
     options = Options(
@@ -184,12 +190,6 @@ def _do(
             yield task_rows
 
 
-def _repository(assignments: Sequence[Assignment]) -> Path:
-    repository = assignments[0].folder.parent.parent
-    if not (repository / REFERENCES).is_dir():
-        raise UsageError(
-            f"there is no {REFERENCES}/ in {repository}: verify needs the solved kernels and the "
-            "samples, which only staff have",
 def _without_spec(root: Path) -> Iterator[Row]:
     """Yield a warning for each folder of a course that has files, and no spec."""
     for folder in folders_without_spec(root):
@@ -203,6 +203,12 @@ def _without_spec(root: Path) -> Iterator[Row]:
         )
 
 
+def _repository(assignments: Sequence[Assignment]) -> Path:
+    repository = assignments[0].folder.parent.parent
+    if not (repository / REFERENCES).is_dir():
+        raise UsageError(
+            f"there is no {REFERENCES}/ in {repository}: verify needs the solved kernels and the "
+            "samples, which only staff have",
             tip="run it in the course's own repository",
         )
     return repository

@@ -81,6 +81,7 @@ def test_differences_come_first(course: Course) -> None:
 def test_wrong_requests_are_sentences(course: Course) -> None:
     for arguments, phrase in (
         (("--sample", "nonesuch"), "no sample matches nonesuch"),
+        (("--language", "numba"), "affine has no file in Numba"),
         (("--kernel", "v1_simpel"), "there is no kernel `v1_simpel`; did you mean `v1_simple`?"),
         (("afine",), "there is no assignment `afine`; did you mean `affine`?"),
         (("--repeat", "0"), "0 is not in the range"),
