@@ -14,6 +14,7 @@ One part per file. A hunk is found by its text, closest to the line that it name
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,10 +49,12 @@ def patched_files(patch: Path, reference: Path) -> Mapping[str, str]:
 
 
 def expectation_line(patch: Path, file: str) -> str:
-    """Return the patch's `expect:` line for a file, "" if there is none."""
+    """Return the patch's `expect:` line for a file, else the comment that the patch begins with."""
     mark = Language.endings()[Path(file).suffix]
     lines = patch.read_text(encoding="utf-8", errors="replace").splitlines()
-    return next((line for line in lines if line.startswith(f"{mark} expect:")), "")
+    found = next((line for line in lines if line.startswith(f"{mark} expect:")), "")
+    head = itertools.takewhile(lambda line: not line.startswith("--- "), lines)
+    return found or "\n".join(line for line in head if line.startswith(mark))
 
 
 def make_patch(old: str, new: str, file: str) -> str:

@@ -54,6 +54,8 @@ SEVERITIES = frozenset({*get_args(Severity), "blind"})
 TOOLS = frozenset({"memcheck", "racecheck", "initcheck", "synccheck", "blind"})
 
 _FIRST_LINE = re.compile(r"(?://|#)\s*expect:(.*)")
+# A line that is meant as one: with another letter, without the colon, or below the first.
+_ALIKE = re.compile(r"(?://|#)\s*expect(?:s|ed)?\b(?:\s*:|\s+\w+=).*", re.IGNORECASE)
 _PAIR = re.compile(r'(\w+)=("[^"]*"|\S+)')
 _OF_FINDING = ("kind", "line", "cpu", "gpu")
 _GENERAL = ("message", "line", "check", "kernel", "device", "why")
@@ -263,6 +265,8 @@ def parse(text: str, verdict: str) -> Expectation | None:
     line is not valid; MissingFaultError if there is none, and the verdict needs one.
     """
     found = _FIRST_LINE.fullmatch(text.split("\n", 1)[0].rstrip())
+    if found is None:
+        _refuse_alike(text)
     values = _values(found[1]) if found else {}
     planted = None
     faulty = verdict == "memory_error" and "check" not in values and "device" not in values
@@ -303,6 +307,18 @@ def parse(text: str, verdict: str) -> Expectation | None:
     )
 
 
+def _refuse_alike(text: str) -> None:
+    """Raise ValueError if a line of the comment that a file begins with looks like `expect:`."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.lstrip().startswith(("//", "#")) or line.startswith("#include"):
+            return
+        if _ALIKE.fullmatch(line.strip()):
+            raise ValueError(
+                f"line {number}, `{line.strip()}`, is not read: write it as the first line, and "
+                "begin it with `expect:`"
+            )
+
+
 def _values(text: str) -> dict[str, str]:
     rest = " ".join(_PAIR.sub("", text).split())
     if rest:
@@ -311,6 +327,8 @@ def _values(text: str) -> dict[str, str]:
     if not pairs:
         raise ValueError("nothing follows `expect:`")
     values = dict(pairs)
+    if unclosed := [key for key, value in _PAIR.findall(text) if value.count('"') % 2]:
+        raise ValueError(f"the quote of {unclosed[0]} is not closed")
     if len(values) != len(pairs):
         raise ValueError("a key occurs twice")
     return values

@@ -41,7 +41,8 @@ def test_other_verdicts_may_say_more() -> None:
     assert parse('# expect: device=cuda why="slow"', "too_slow") == Expectation(
         device="cuda", why="slow"
     )
-    assert parse("// SiLU\n// expect: line=1", "wrong_answer") is None
+    assert parse("// What to expect: see the page.\n// SiLU\n", "wrong_answer") is None
+    assert parse("// SiLU\nint a;\n// expect: line=1", "wrong_answer") is None
 
 
 def test_a_memory_error_may_be_another_checks() -> None:
@@ -71,6 +72,8 @@ def test_a_memory_error_may_be_another_checks() -> None:
         ("wrong_answer", "device=gpu why=x", "device=gpu is none of cpu, cuda"),
         ("wrong_answer", "device=cuda", "why is missing"),
         ("wrong_answer", 'message=""', "message is empty"),
+        ("wrong_answer", 'message="row', "the quote of message is not closed"),
+        ("wrong_answer", 'line=3 message="row and', "`and` is not key=value"),
         ("wrong_answer", "", "nothing follows"),
         ("too_slow", "line=3", "needs device=cuda"),
     ],
@@ -78,6 +81,21 @@ def test_a_memory_error_may_be_another_checks() -> None:
 def test_an_invalid_line_is_reported(verdict: str, line: str, phrase: str) -> None:
     with pytest.raises(ValueError, match=re.escape(phrase)):
         parse(f"// expect: {line}\n", verdict)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("// expect kind=race line=3", 1),
+        ("// Expect: line=3", 1),
+        ("# expected: line=3", 1),
+        ("// expect : line=3", 1),
+        ("// SiLU\n//\n// expect: line=3", 3),
+    ],
+)
+def test_a_line_that_looks_like_one_is_reported(text: str, number: int) -> None:
+    with pytest.raises(ValueError, match=f"line {number}, `.*`, is not read"):
+        parse(f"{text}\nint a;\n", "wrong_answer")
 
 
 @pytest.mark.parametrize("verdict", ["memory_error", "too_slow"])
