@@ -35,12 +35,15 @@ ORACLE_FUNCTIONS = {
 }
 
 
-# Optional functions: cheaper ways to prepare and check timed calls, and a comparison of its own.
+# Optional functions: cheaper ways to prepare and check timed calls, a comparison of its own, and
+# what students take for the right result.
 ORACLE_HOOKS = {
     "refresh": ("inputs", "generator"),
     "verify": ("inputs", "outputs", "generator"),
     "accept": ("inputs", "outputs"),
+    "mistakes": ("inputs",),
 }
+_NEAR = 0.8  # to the name of an optional function: `accepts` and `verified` are
 
 
 def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
@@ -308,6 +311,11 @@ def _oracle_problems(oracle: Path, suffixes: Sequence[str]) -> Iterator[Problem]
     needed = {f"{name}{end}": has for end in suffixes for name, has in ORACLE_FUNCTIONS.items()}
     hooks = {f"{name}{end}": has for end in suffixes for name, has in ORACLE_HOOKS.items()}
     others = set(functions) - set(needed) - set(hooks)
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for name in sorted(others - called):  # a helper is called, an optional function is not
+        if meant := did_you_mean(name, set(hooks) - set(functions), least=_NEAR):
+            line = functions[name].lineno
+            yield Problem((), f"has `{name}`, which is never called{meant}", oracle, line)
     hooks = {name: hooks[name] for name in sorted(set(functions) & set(hooks))}
     for name, arguments in {**needed, **hooks}.items():
         wanted = f"def {name}({', '.join(arguments)})"

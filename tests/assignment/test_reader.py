@@ -230,6 +230,9 @@ def test_spec_not_utf8(folder: Path) -> None:
         ("parameters-missing", "(case, dtype, generator)", "(case)", 4, "has `inputs` with other"),
         ("parameters-too-many", "expected(inputs)", "expected(inputs, n)", 8, "with other arg"),
         ("keyword-only", "(inputs, outputs)", "(inputs, *, outputs)", 12, "(inputs, outputs)"),
+        ("hook-misspelt", "def b", "def acept(a, b): ...\n\n\ndef b", 12, "mean `accept`?"),
+        ("hook-with-an-s", "def b", "def mistake(a): ...\n\n\ndef b", 12, "mean `mistakes`?"),
+        ("hook-without-an-argument", "def b", "def mistakes(): ...\n\n\ndef b", 12, "(inputs)`"),
         ("syntax-error", "return {}\n\n\ndef expected", "return {\n\n\ndef expected", 5, "not Py"),
         ("zero-byte", "import torch", "import torch\0", None, "oracle.py"),
     ],
@@ -512,3 +515,10 @@ def test_a_bad_course_file_is_reported_with_its_line(
     message = refusal(folder).message
     assert f"course.toml:{line}: " in message
     assert phrase in message
+
+
+def test_helpers_of_an_oracle_may_have_any_name(folder: Path) -> None:
+    helpers = "def accepts(x):\n    return x\n\n\ndef _mistake(x):\n    return accepts(x)\n"
+    write(folder, GOOD)
+    (folder / "oracle.py").write_text(f"{ORACLE}\n\n{helpers}\n\nX = _mistake(1)\n")
+    assert read_assignment(folder)
