@@ -202,7 +202,7 @@ class Oracle:
             self._returned("mistakes", f"{type(known).__name__}, not a dict")
         return {
             one_line(str(sentence)): {
-                argument.name: self._expected(argument, results, case)
+                argument.name: self._expected(argument, results, case, mistake=str(sentence))
                 for argument in self._assignment.signature.outputs
             }
             for sentence, results in known.items()
@@ -246,28 +246,35 @@ class Oracle:
             self._returned("inputs", f"`{argument.name}` as {value.dtype}, not {dtype}")
         return value
 
-    def _expected(self, argument: Argument, made: Any, case: Case) -> torch.Tensor:
-        value = self._array("expected", argument, made, case)
+    def _expected(
+        self, argument: Argument, made: Any, case: Case, *, mistake: str = ""
+    ) -> torch.Tensor:
+        """Return an output of `expected`, or of a mistake in `mistakes`."""
+        function = "mistakes" if mistake else "expected"
+        value = self._array(function, argument, made, case, mistake)
         if value.dtype.is_floating_point or value.dtype.is_complex:
             wide = torch.complex128 if value.dtype.is_complex else torch.float64
             if value.dtype != wide:
-                self._returned("expected", f"`{argument.name}` as {value.dtype}, not {wide}")
+                what = f"`{argument.name}` as {value.dtype}, not {wide}"
+                self._returned(function, what, mistake=mistake)
             return value
         return value.to(torch.int64)
 
-    def _array(self, function: str, argument: Argument, made: Any, case: Case) -> torch.Tensor:
+    def _array(
+        self, function: str, argument: Argument, made: Any, case: Case, mistake: str = ""
+    ) -> torch.Tensor:
+        broken = partial(self._returned, function, mistake=mistake)
         if not isinstance(made, Mapping) or argument.name not in made:
-            self._returned(function, f"no `{argument.name}`: return a dict with it")
+            broken(f"no `{argument.name}`: return a dict with it")
         value = made[argument.name]
         if type(value) is not torch.Tensor:
-            kind = type(value).__name__
-            self._returned(function, f"`{argument.name}` as {kind}, not a tensor")
+            broken(f"`{argument.name}` as {type(value).__name__}, not a tensor")
         shape = self._assignment.signature.shape(argument, case.sizes)
         if tuple(value.shape) != shape:
             shapes = f"shape {tuple(value.shape)}, not {shape},"
             if self._hides(case):
                 shapes = "a wrong shape"
-            self._returned(function, f"`{argument.name}` with {shapes} for {self._named(case)}")
+            broken(f"`{argument.name}` with {shapes} for {self._named(case)}")
         # A contiguous copy: a view such as one column of a matrix would keep its stride.
         return value.detach().clone(memory_format=torch.contiguous_format)
 
@@ -277,9 +284,10 @@ class Oracle:
         line = f":{code.co_firstlineno}" if code is not None else ""
         return f"{self._assignment.oracle}{line}"
 
-    def _returned(self, function: str, what: str, case: str = "") -> NoReturn:
+    def _returned(self, function: str, what: str, case: str = "", *, mistake: str = "") -> NoReturn:
         called = f"{function}{self._suffix}({case})"
-        raise GraderError(f"{self.place(function)}: {called} returned {what}")
+        of = f', for "{one_line(mistake)[:_MOST_SENTENCE]}"' if mistake else ""
+        raise GraderError(f"{self.place(function)}: {called} returned {what}{of}")
 
     def _broken(self, what: str, line: int | None = None) -> NoReturn:
         place = f"{self._assignment.oracle}:{line}" if line else self._assignment.oracle

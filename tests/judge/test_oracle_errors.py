@@ -59,3 +59,28 @@ def test_visible_cases_and_staff_get_the_whole_error(tmp_path: Path) -> None:
     ):
         told = error(tmp_path / str(number), line, visibility, for_staff=for_staff)
         assert told.message.endswith("expected(n=77) raised ValueError: 77")
+
+
+@pytest.mark.parametrize(
+    ("made", "phrase"),
+    [
+        ("{}", "no `output`: return a dict with it"),
+        ("{'output': inputs['input']}", "`output` as torch.float32, not torch.float64"),
+        ("{'output': 1}", "`output` as int, not a tensor"),
+        ("{'output': inputs['input'][1:].double()}", "`output` with shape (76,), not (77,), for"),
+    ],
+)
+def test_a_broken_mistake_is_named_with_its_sentence(
+    made: str, phrase: str, tmp_path: Path
+) -> None:
+    course = make_course(tmp_path)
+    mistakes = f'def mistakes(inputs):\n    return {{"the shift twice": {made}}}\n\n\n'
+    course.edit("assignments/affine/oracle.py", "def expected", f"{mistakes}def expected")
+    oracle = Oracle(course.assignment)
+    case = replace(course.assignment.cases[0].draw(1), name="n=77", sizes={"n": 77, "shift": 0.5})
+    inputs = oracle.data(case, Language.CUDA).inputs
+    with pytest.raises(GraderError) as caught:
+        oracle.mistakes(case, inputs)
+    message = caught.value.message
+    assert message.startswith(f"{oracle.place('mistakes')}: mistakes() returned {phrase}")
+    assert message.endswith(', for "the shift twice"')
