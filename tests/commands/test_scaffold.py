@@ -219,7 +219,18 @@ def test_a_kernel_that_reads_no_array_is_proven_without_other_data(tmp_path: Pat
 
 @pytest.mark.parametrize(
     "shape",
-    ["n", "n, 3", "n - 1, m", "n // 2 + 1, m, k", "n, m, k, 2", "n % 7 + 1", "n - 2, m - 2"],
+    [
+        "n",
+        "n, 3",
+        "n - 1, m",
+        "n // 2 + 1, m, k",
+        "n, m, k, 2",
+        "n % 7 + 1",
+        "n - 2, m - 2",
+        "n - k + 1",
+        "k - n + 1",
+        "n - k + 1, m - k + 1",
+    ],
 )
 def test_other_shapes_make_a_valid_spec(tmp_path: Path, shape: str) -> None:
     scalars = [f"{name}:int64" for name in "nmk" if name in shape]
@@ -315,6 +326,7 @@ def test_input_that_ends_early_is_a_usage_error(tmp_path: Path) -> None:
         (["x float32"], "`x float32` is no argument"),
         (["x:float32[2 +]:in"], "is not an arithmetic expression"),
         (["x:float32[n**2]:in", "y:float32[n]:out", "n:int32"], "too complex for a skeleton"),
+        (["x:float32[n]:in", "y:float32[cdiv(n, 4)]:out", "n:int32"], "cdiv.n, 4.` is too complex"),
         (["n:int32=many"], "`many` is no number"),
         (["x:float32[n - 9999]:in", "y:float32[n]:out", "n:int32"], "do not allow ordinary"),
         (["int:float32[n]:in", "y:float32[n]:out", "n:int32"], "keyword of CUDA C++"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -169,8 +170,13 @@ class Draft:
     def large_case(self) -> dict[str, int | float]:
         """Return the sizes of a case that no block size divides."""
         extents = self.extents
-        primes = _LARGE.get(len(extents), (23, 19, 17, 13, 11, 7))
-        sizes: dict[str, int | float] = dict(zip(extents, primes * len(extents), strict=False))
+        count = len(extents)
+        primes = (_LARGE.get(count, (23, 19, 17, 13, 11, 7)) * count)[:count]
+        # A shape such as [n - k + 1] needs the largest one first.
+        for order in (primes, sorted(primes), sorted(primes, reverse=True)):
+            sizes: dict[str, int | float] = dict(zip(extents, order, strict=True))
+            if self._fits(sizes):
+                break
         return sizes | self._scalars()
 
     def hidden_case(self) -> dict[str, int | float | Range]:
@@ -178,7 +184,19 @@ class Draft:
         most = _LARGEST_HIDDEN.get(len(self.extents), _SMALL)
         # Shapes such as [rows - 2] need extents of 3 or more.
         least = next((n for n in range(2, most) if self._fits(dict.fromkeys(self.extents, n))), 2)
-        return {**dict.fromkeys(self.extents, Range(least, most)), **self._scalars()}
+        middle = most // 2
+        whole, low, high = Range(least, most), Range(least, middle), Range(middle, most)
+        first = dict.fromkeys(self.extents, whole)
+        # A shape such as [n - k + 1] needs an n that is never below k.
+        parted = itertools.product((low, high), repeat=len(self.extents))
+        choices = [first, *(dict(zip(self.extents, one, strict=True)) for one in parted)]
+        ranges = next((one for one in choices if self._all_fit(one)), first)
+        return {**ranges, **self._scalars()}
+
+    def _all_fit(self, ranges: Mapping[str, Range]) -> bool:
+        """True if the sizes at all combinations of the ranges' ends fit."""
+        ends = itertools.product(*((int(one.min), int(one.max)) for one in ranges.values()))
+        return all(self._fits(dict(zip(ranges, corner, strict=True))) for corner in ends)
 
     def _scalars(self) -> dict[str, int | float]:
         return {
@@ -186,7 +204,7 @@ class Draft:
             for a in self.others
         }
 
-    def _fits(self, sizes: Mapping[str, int]) -> bool:
+    def _fits(self, sizes: Mapping[str, int | float]) -> bool:
         try:
             shapes = [self.signature.shape(array, sizes) for array in self.signature.arrays]
         except ValueError:
@@ -354,7 +372,9 @@ def parse_argument(text: str, others: Sequence[str] = ()) -> Argument:
     shape = None
     if match["shape"] is not None:
         try:
-            shape = tuple(Expression.parse(extent) for extent in match["shape"].split(","))
+            # A comma in brackets, as in cdiv(n, 4), separates no extents.
+            extents = re.split(r",(?![^(]*\))", match["shape"])
+            shape = tuple(map(Expression.parse, extents))
         except ValueError as error:
             raise UsageError(f"`{text}`: {error}") from None
     return Argument(
@@ -406,6 +426,9 @@ def _problems(signature: Signature) -> Iterator[str]:
             wrong = "is no integer: make it" if given else "is no argument: add"
             yield f"`{name}` in the shape of `{array.name}` {wrong} {name}:int32"
         if "**" in extent.text or "(" in extent.text:
-            yield f"`{extent.text}` is too complex for a skeleton: use sizes, numbers, + - * // %"
+            yield (
+                f"`{extent.text}` is too complex for a skeleton: use sizes, numbers, + - * // %, "
+                "and edit the spec afterwards"
+            )
     if not any(extent.names for _, extent in extents):
         yield "every shape is fixed, but kernels are judged on several sizes"
