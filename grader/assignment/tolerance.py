@@ -108,12 +108,20 @@ def tolerance_problems(
     names = [] if signature is None else [one.name for one in signature.outputs]
     outputs = None if signature is None else [*dtypes, *names]
     yield from _table_problems(table, ("tolerance",), outputs)
+    missing: dict[KeyPath, Problem] = {}
     for language in sorted(languages):
         by_type = bool(dtypes) and set(dtypes) <= set(table)
         by_output = bool(names) and all(_says(table.get(name), language) for name in names)
-        if not (_says(table, language) or by_type or by_output):
-            message = "is missing, and so is what holds in every language: add `exact = true`, or"
-            yield Problem(("tolerance", language), f"{message} `atol` and `rtol`")
+        if _says(table, language) or by_type or by_output:
+            continue
+        # With tables of some types, those of the others are missing.
+        lacking = [kind for kind in dtypes if kind not in table]
+        of_types = len(lacking) < len(dtypes)
+        message = f"is missing, and so is what holds in every {'type' if of_types else 'language'}"
+        for key in lacking if of_types else [language]:
+            problem = f"{message}: add `exact = true`, or `atol` and `rtol`"
+            missing[("tolerance", key)] = Problem(("tolerance", key), problem)
+    yield from missing.values()
     for index, case in enumerate(data["cases"]):
         at: KeyPath = ("cases", index, "tolerance")
         if "tolerance" in case:

@@ -7,6 +7,7 @@ Every rule takes data that the schema accepted, yields problems, and never raise
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem((*at, "name"), f'is "{name}", which is {seen[name]}: choose another')
         seen[name] = "also the name of an argument before it"
         yield from _argument_problems(argument, at, signature, languages)
+        yield from _extent_problems(argument, at, data)
     if all(argument.get("role", "in") == "in" for argument in arguments):
         yield Problem(("signature", "arguments"), 'has no output: one needs role = "out"')
 
@@ -151,6 +153,22 @@ def _argument_problems(
             continue
         for name in sorted(names & arrays):
             yield Problem((*at, "shape", position), f"uses `{name}`, which is an array: use sizes")
+
+
+def _extent_problems(
+    argument: Mapping[str, Any], at: KeyPath, data: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Yield a problem for each size in a shape that looks misspelt: no case gives it."""
+    arguments = data["signature"]["arguments"]
+    scalars = [one["name"] for one in arguments if "shape" not in one]
+    given = {name for case in data["cases"] for name in case["sizes"]}
+    known = given | {one["name"] for one in arguments}
+    for position, extent in enumerate(argument.get("shape", ())):
+        with contextlib.suppress(ValueError):  # reported by `_argument_problems`
+            for name in sorted(Expression.parse(extent).names - known):
+                if meant := did_you_mean(name, scalars):
+                    place: KeyPath = (*at, "shape", position)
+                    yield Problem(place, f"names `{name}`, which no case gives a size{meant}")
 
 
 def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:

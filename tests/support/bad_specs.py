@@ -551,10 +551,17 @@ BAD = [
     Bad(
         "shape-with-a-name-of-its-own",
         '"output", type = "real", shape = ["rows", "cols"]',
-        '"output", type = "real", shape = ["rows", "columns"]',
-        "cases[0].sizes.columns",
+        '"output", type = "real", shape = ["rows", "width"]',
+        "cases[0].sizes.width",
         "is missing: the shape of `output` needs it",
         line=40,
+    ),
+    Bad(
+        "shape-with-a-misspelt-name",
+        '"output", type = "real", shape = ["rows", "cols"]',
+        '"output", type = "real", shape = ["rows", "cosl"]',
+        "signature.arguments[1].shape[1]",
+        "names `cosl`, which no case gives a size; did you mean `cols`?",
     ),
     Bad(
         "scalar-without-a-size",
@@ -916,6 +923,18 @@ BAD = [
         "cases[1].dtypes",
         'types = { T = ["float32", "float16"] }',
         below=1,
+    ),
+    Bad(
+        "tolerance-of-one-type-missing",
+        "atol = 1e-7\nrtol = 1e-5\ntriton = { rtol = 1e-3 }\n",
+        "float32 = { atol = 1e-7, rtol = 1e-5 }\n",
+        "tolerance.float16",
+        "is missing, and so is what holds in every type: add `exact = true`, or `atol` and",
+        below=-1,
+        also=(
+            '[signature.types.real]\ncuda = "float32"\ntriton = "float16"\n',
+            '[signature.types]\n\nreal = ["float32", "float16"]\n',
+        ),
     ),
     Bad(
         "dtypes-beside-the-list-of-types",
