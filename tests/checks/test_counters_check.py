@@ -363,7 +363,8 @@ def test_bounds_without_points_are_shown_only(graded: Callable[..., KernelResult
     assert (check.verdict, check.max_score) == (Verdict.ACCEPTED, 0)
     assert check.message == (
         "loads 1.00×, stores 8.00×, traffic 4.50× the least; "
-        "most in line 10: 29.0 sectors per store request, 3.6 would do"
+        "most in line 10: 29.0 sectors per store request, 3.6 would do; "
+        "beyond a bound without points: store_sectors (at most 1.1), traffic (at most 1.2)"
     )
 
 

@@ -28,7 +28,10 @@ _ASKED_FOR, _UNUSED = 0.9, 0.5
 
 
 def summary(evidence: CountersEvidence) -> str:
-    """Return all figures in one line, and the worst line of the file if its ratio is high."""
+    """Return all figures in one line, and the worst line of the file if its ratio is high.
+
+    Bounds that are not met follow: if they had points, the message would be another.
+    """
     ratios = {figure.name: figure.ratio for figure in evidence.figures}
     figures = [
         f"{word} {ratio:.2f}×"
@@ -47,7 +50,18 @@ def summary(evidence: CountersEvidence) -> str:
     worst = evidence.lines[0] if evidence.lines else None
     if worst is not None and worst.ratio >= _RATIO_SHOWN:
         parts.append(f"most in line {worst.line}: {_cost(worst)}")
+    beyond = [f"{one.name} (at most {one.allowed:g})" for one in evidence.figures if one.broken]
+    beyond += [
+        f"{one.name} {one.counted} ({_bounds(one)})" for one in evidence.counts if one.broken
+    ]
+    if beyond:
+        parts.append(f"beyond a bound without points: {', '.join(beyond)}")
     return "; ".join(parts)
+
+
+def _bounds(one: BoundedCount) -> str:
+    ends = (("at least", one.at_least), ("at most", one.at_most))
+    return ", ".join(f"{words} {number}" for words, number in ends if number is not None)
 
 
 def broken_bound(
