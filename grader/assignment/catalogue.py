@@ -60,9 +60,20 @@ def root_above(start: Path) -> Path | None:
 def assignment_root(start: Path) -> Path | None:
     """Return the `assignments` folder for a command started in `start`; None if unknown.
 
+    It is that of `course_root`, else the one in this package's repository.
+    """
+    if root := course_root(start):
+        return root
+    beside_package = Path(grader.__file__).resolve().parent.parent / ASSIGNMENTS
+    return beside_package if find_assignments(beside_package) else None
+
+
+def course_root(start: Path) -> Path | None:
+    """Return the `assignments` folder that a user chose, for a command that writes into it.
+
     It is the nearest `assignments` with a spec in `start` or its parents, else the folder
-    that GRADE_ASSIGNMENTS names, else the one in this package's repository. A folder
-    without a spec may be a student's, with submissions; with a course.toml it is a course.
+    that GRADE_ASSIGNMENTS names; None without either. A folder without a spec may be a student's,
+    with submissions; with a course.toml it is a course.
     """
     if root := root_above(start):
         return root
@@ -75,8 +86,7 @@ def assignment_root(start: Path) -> Path | None:
                 tip=f"set it to the course's `{ASSIGNMENTS}` folder, or unset it",
             )
         return root
-    beside_package = Path(grader.__file__).resolve().parent.parent / ASSIGNMENTS
-    return beside_package if find_assignments(beside_package) else None
+    return None
 
 
 def assignment_folder(name: str, root: Path) -> Path:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from grader.assignment.calibration import calibrations
-from grader.assignment.catalogue import ASSIGNMENTS, assignment_root, find_assignments
+from grader.assignment.catalogue import ASSIGNMENTS, course_root, find_assignments
 from grader.assignment.dialects import may_include
 from grader.assignment.handout import HANDOUT, with_tables
 from grader.assignment.model import PROGRAM_FILE, Assignment
@@ -181,7 +181,7 @@ def write_generated(assignment: Assignment, repository: Path) -> Iterator[Path]:
 
 def _course(arguments: list[str]) -> Path:
     """Return the course's folder: the argument, else the course of the current folder."""
-    root = Path(arguments[0], ASSIGNMENTS) if arguments else assignment_root(Path.cwd())
+    root = Path(arguments[0], ASSIGNMENTS) if arguments else course_root(Path.cwd())
     if root is None or not find_assignments(root):
         raise UsageError(
             f"there is no assignment in {root or ASSIGNMENTS}",

@@ -136,9 +136,9 @@ def calibrate(
     """
     from grader.commands.calibrate.run import run_calibrate
     from grader.grading.plan import Options
-    from grader.grading.selection import chosen_assignments, chosen_device
+    from grader.grading.selection import chosen_device, course_assignments
 
-    chosen = chosen_assignments(assignments)
+    chosen = course_assignments(assignments, writes=not dry_run)
     gpu = chosen_device("cuda")
     assert gpu is not None  # chosen_device raises if there is no GPU
     root = references or chosen[0].folder.parent.parent / REFERENCES

@@ -62,6 +62,7 @@ def release(
 
     No archive holds a solved file; no archive for students holds hidden cases.
     """
+    from grader.assignment.catalogue import course_root
     from grader.commands.release.readiness import not_ready, refuse_outdated
     from grader.grading.selection import course_assignments
 
@@ -91,6 +92,8 @@ def release(
         _check_ending(target, output)
     chosen = course_assignments(assignments)
     repository = chosen[0].folder.parent.parent
+    if course_root(Path.cwd()) is None:
+        click.echo(f"note: {Path.cwd()} is in no course: of {repository}", err=True)
     wanted = {output: chosen} if output else {_file(folder, target, one): [one] for one in chosen}
     # All of them, before the first is written.
     made = [_archive(target, some, repository, file, shown or "") for file, some in wanted.items()]

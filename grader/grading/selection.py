@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -56,14 +55,15 @@ def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
     return [read_assignment(folder) for folder in folders]
 
 
-def course_assignments(names: tuple[str, ...]) -> list[Assignment]:
+def course_assignments(names: tuple[str, ...], *, writes: bool = False) -> list[Assignment]:
     """Return the named assignments, or all of the course that holds the current folder.
 
-    Raises UsageError as `chosen_assignments` does, and where all would be the grader's own, from
-    elsewhere: a command of staff takes minutes for each.
+    Raises UsageError as `chosen_assignments` does. From elsewhere, the grader's own assignments are
+    refused: all, as a command of staff takes minutes for each, and any if the command `writes` into
+    their folders.
     """
-    named = names or os.environ.get(catalogue.ASSIGNMENTS_VARIABLE)
-    if not named and catalogue.root_above(Path.cwd()) is None:
+    named = names and not writes
+    if not named and catalogue.course_root(Path.cwd()) is None:
         for folder in catalogue.folders_without_spec(Path.cwd() / catalogue.ASSIGNMENTS):
             raise catalogue.without_spec(folder)
         raise UsageError(

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from paths import REPOSITORY
 
+from grader.assignment import generated
 from grader.cli.main import cli
 from grader.errors import UsageError
 from grader.grading.selection import Selected, chosen_assignments, selected
@@ -159,6 +160,21 @@ def test_staffs_commands_take_no_other_courses_assignments(
         assert "grade new NAME" in str(refused.tip)
     listed = CliRunner().invoke(cli, ["list"]).output.splitlines()
     assert listed[-1].endswith("/assignments: this folder is in no course of its own")
+
+
+def test_no_command_writes_into_the_graders_own_assignments_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRADE_ASSIGNMENTS", raising=False)
+    for command in (["verify", "silu", "--update"], ["calibrate", "silu"]):
+        refused = CliRunner().invoke(cli, command).exception
+        assert isinstance(refused, UsageError)
+        assert refused.message.startswith(f"{tmp_path} is in no course")
+    with pytest.raises(UsageError, match="there is no assignment in"):
+        generated._course([])
+    released = CliRunner().invoke(cli, ["release", "gradescope", "silu", "--output", "a.zip"])
+    assert f"note: {tmp_path} is in no course: of {REPOSITORY}\n" in released.output
 
 
 def test_an_empty_course_has_no_assignments_of_another(

@@ -69,7 +69,7 @@ def verify(
     samples that are proposed. If interrupted, print the rows so far, write no file, and pass it on.
     """
     started_s = time.monotonic()
-    chosen = course_assignments(assignments)
+    chosen = course_assignments(assignments, writes=update)
     check_kernels(kernels, chosen)
     check_languages(map(Language, languages), chosen)
     repository = _repository(chosen)
