@@ -34,6 +34,8 @@ _TYPE_WORDS = {
     "array": "an array [ … ]",
     "boolean": "true or false",
 }
+# What people write for a word of the schema and is nearer to another one.
+_OTHER_WORDS = {"gpu": "cuda"}
 # By keyword of the schema; {limit} is the schema's value, {value} the spec's.
 _LIMIT_SENTENCES = {
     "minimum": "is {value}, must be {limit} or more",
@@ -184,7 +186,8 @@ def _problems(error: Any) -> Iterator[Problem]:
             allowed = [str(word) for word in error.validator_value]
             # "input" is meant to be "in".
             begun = [word for word in allowed if str(value).startswith(word)]
-            meant = did_you_mean(max(begun, key=len, default=str(value)), allowed)
+            word = _OTHER_WORDS.get(str(value), max(begun, key=len, default=str(value)))
+            meant = did_you_mean(word, allowed)
             yield Problem(path, f"is {_shown(value)}, must be one of {named(allowed)}{meant}")
         case "const":
             yield Problem(path, f"is {_shown(value)}, must be {_shown(error.validator_value)}")

@@ -925,6 +925,13 @@ BAD = [
         below=1,
     ),
     Bad(
+        "device-is-a-gpu",
+        'devices = ["cpu"]',
+        'devices = ["gpu"]',
+        "cases[1].devices[0]",
+        'is "gpu", must be one of `cuda`, `cpu`; did you mean `cuda`?',
+    ),
+    Bad(
         "tolerance-of-one-type-missing",
         "atol = 1e-7\nrtol = 1e-5\ntriton = { rtol = 1e-3 }\n",
         "float32 = { atol = 1e-7, rtol = 1e-5 }\n",
