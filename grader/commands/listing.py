@@ -71,7 +71,8 @@ def list_one(assignment: Assignment, console: Console) -> None:
         most=12,
     )
     if hidden := assignment.hidden_cases:
-        page.sentence(f"{hidden} more cases are hidden; the course draws their sizes")
+        are, their = ("case is", "its") if hidden == 1 else ("cases are", "their")
+        page.sentence(f"{hidden} more {are} hidden; the course draws {their} sizes")
     for words in weight_words(assignment):
         page.sentence(f"{words[0].lower()}{words[1:]}")
     if assignment.benchmarks and CheckName.PERFORMANCE in checks:

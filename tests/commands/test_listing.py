@@ -12,7 +12,7 @@ from grader.assignment.late import LateRule
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.commands.listing import list_all, list_one
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Visibility
 
 
 def course(**weeks: int | None) -> list[Assignment]:
@@ -52,6 +52,14 @@ def test_a_course_without_weeks_has_a_plain_table() -> None:
 
 def test_one_assignment_has_its_week() -> None:
     assert "Softmax of each row (softmax), week 7, 100 points" in shown(assignment("softmax"))
+
+
+def test_one_hidden_case_is_no_plural() -> None:
+    listed = assignment("silu")
+    hidden = [case for case in listed.cases if case.visibility is not Visibility.VISIBLE]
+    visible = [case for case in listed.cases if case.visibility is Visibility.VISIBLE]
+    text = " ".join(shown(replace(listed, cases=(*visible, hidden[0]))).split())
+    assert "1 more case is hidden; the course draws its sizes" in text
 
 
 def test_late_periods_begin_after_the_grace() -> None:
