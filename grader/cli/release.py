@@ -104,7 +104,7 @@ def release(
         click.echo(line)
     click.echo(f"next: {_GRADESCOPE_NEXT if target == 'gradescope' else _NEXT}")
     if stubs:
-        for sentence in not_ready(chosen, repository):
+        for sentence in not_ready(chosen, repository, with_specs=target in FOR_STUDENTS):
             click.echo(f"warning: {sentence}", err=True)
 
 

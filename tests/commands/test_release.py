@@ -287,6 +287,12 @@ def test_problems_in_a_handout_are_warnings(
     result = released("student", NAME, tmp_path / "course.zip")
     assert result.exit_code == 0
     assert f"warning: {handout} still has FILL IN marks" in result.stderr
+    oracle = tmp_path / "assignments/silu/oracle.py"
+    oracle.write_text(oracle.read_text() + "# FILL IN\n")
+    assert f"warning: {oracle} still" in released("student", NAME, tmp_path / "a.zip").stderr
+    result = released("prairielearn", NAME, tmp_path / "course.zip")
+    assert f"warning: {handout} still has" in result.stderr
+    assert str(oracle) not in result.stderr, "its students do not get it"
     handout.unlink()
     result = released("github", NAME, tmp_path / "course.zip")
     assert f"warning: there is no {handout}" in result.stderr

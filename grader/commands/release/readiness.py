@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for, stub_text
+from grader.assignment.handout import HANDOUT
 from grader.assignment.model import Assignment
 from grader.commands.release.pack import Entry
 from grader.commands.verify.lints import FILL_IN, handout, unfilled
@@ -47,14 +48,20 @@ def refuse_outdated(
             )
 
 
-def not_ready(assignments: Iterable[Assignment], repository: Path) -> Iterator[str]:
-    """Yield a sentence for each problem in the files that students get."""
+def not_ready(
+    assignments: Iterable[Assignment], repository: Path, *, with_specs: bool
+) -> Iterator[str]:
+    """Yield a sentence for each problem in the files that students get.
+
+    They get handouts and stubs, and `with_specs` all of an assignment's folder.
+    """
     for assignment in assignments:
         for _, sentence in handout(assignment, repository / REFERENCES / assignment.name):
             yield sentence
         stubs = repository / TEMPLATES / assignment.name
+        folder = assignment.folder
         given = (
-            *sorted(assignment.folder.iterdir()),
+            *(sorted(folder.iterdir()) if with_specs else [folder / HANDOUT]),
             *(stubs / file for file in assignment.paths),
         )
         for path in unfilled(given):
