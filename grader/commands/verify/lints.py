@@ -17,7 +17,7 @@ from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
-from grader.assignment.reader import read_course
+from grader.assignment.reader import SPEC_FILE, read_course
 from grader.assignment.tolerance import Tolerance
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import in_language, patched_samples, patches_of, samples_of
@@ -48,8 +48,13 @@ def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
         for state, actual in findings:
             yield Row(
                 assignment=assignment.name, subject="spec", check=name, state=state,
-                expected=expected, actual=actual,
+                expected=expected, actual=actual, note=_place(assignment, lint, state),
             )  # fmt: skip
+
+
+def _place(assignment: Assignment, lint: Lint, state: State) -> str:
+    """Return the file to change, "" if the finding names it or there is none."""
+    return str(assignment.folder / SPEC_FILE) if state.wrong and lint in _OF_SPEC else ""
 
 
 def points(assignment: Assignment, _: Path) -> Findings:
@@ -374,4 +379,5 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "samples": (samples, f"at least {LEAST_SAMPLES} in every language, right ones and wrong ones"),
 }
 # Of each entry by itself: these look at cases and a signature.
+_OF_SPEC = {points, duplicates, hidden, sizes, memory_cases, benchmarks}
 _OF_ENTRIES = {duplicates, hidden, sizes, memory_cases, tolerances, benchmarks}

@@ -345,7 +345,10 @@ def test_a_weak_spec_is_reported(
 ) -> None:
     course.edit(TOML, old, new)
     rows = [row for row in lint_rows(course.assignment, course.reference) if row.state is state]
-    assert any(row.check == check and phrase in row.actual for row in rows), rows
+    found = [row for row in rows if row.check == check and phrase in row.actual]
+    assert found, rows
+    if state is State.DIFFERS:
+        assert found[0].note == str(course.root / TOML)
 
 
 def test_a_size_that_never_varies_is_reported(course: Course) -> None:
