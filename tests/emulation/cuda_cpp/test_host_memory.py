@@ -148,3 +148,10 @@ def test_registered_memory_is_a_kernel_s_too(tmp_path: Path, runtime: Path) -> N
 def test_read_only_memory_is_registered_as_such_only(tmp_path: Path, runtime: Path) -> None:
     error, report = call("cudaHostRegister((void*)h_A, 4, 0);", tmp_path, runtime)
     assert (error, report.findings) == ("1", ())
+
+
+def test_a_kernel_beyond_the_registered_part_is_said(tmp_path: Path, runtime: Path) -> None:
+    register = "cudaHostRegister((void*)h_A, rows * cols, cudaHostRegisterReadOnly);"
+    _, report = call(f"{register} pick<<<1, 10>>>(h_A, d_A, cols);", tmp_path, runtime)
+    (finding,) = report.findings
+    assert finding.message == "host memory outside its registered part is accessed in a kernel"

@@ -50,6 +50,12 @@ bool registered(uintptr_t address, size_t bytes) {
     return false;
 }
 
+bool any_registered(uintptr_t begin, uintptr_t end) {
+    for (const Registration& r : registrations())
+        if (r.begin < end && begin < r.end) return true;
+    return false;
+}
+
 }  // namespace grader::host_memory
 
 using namespace grader;

@@ -32,5 +32,6 @@ const Array* find(uintptr_t address);
 
 // True if every byte is registered with cudaHostRegister.
 bool registered(uintptr_t address, size_t bytes);
+bool any_registered(uintptr_t begin, uintptr_t end);  // a part of it
 
 }  // namespace grader::host_memory

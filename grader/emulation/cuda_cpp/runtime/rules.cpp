@@ -296,6 +296,9 @@ bool elsewhere(const Access& access) {
     }
     Finding f = about(access, Kind::out_of_bounds, "host memory is accessed in a kernel");
     f.space = "host";
+    const host_heap::Block block = host_heap::find(access.address);
+    if (array ? host_memory::any_registered(array->begin, array->end) : host_memory::any_registered(block.begin, block.end))
+        f.message = "host memory outside its registered part is accessed in a kernel";
     if (array) {
         places::name(f);
         findings::add(f);
