@@ -42,6 +42,7 @@ def seen(pattern: str, *, returned: bool = False) -> Seen:
     )
 
 
+DIGITS = "wrong elements are off by up to 1.1 times what is allowed, right ones by up to 0.9 times"
 NEVER = "only the last element: never written; `k` ran with 1 block of 256 threads: "
 
 
@@ -50,6 +51,9 @@ NEVER = "only the last element: never written; `k` ran with 1 block of 256 threa
     [
         ("", "", NEVER + "too few for one each", "`n / 256` in line 8 rounds down"),
         ("n / 256", "n", NEVER + "enough for one each", "look at the index"),
+        ("int i", "short i", NEVER + "enough for one each", "`i` in line 3 is `short`"),
+        ("", "", DIGITS, "float keeps 7 digits"),
+        ("// END", "__half h;", DIGITS, "a type with too few digits"),
         # What is passed is wrong whatever the pattern is.
         (", n, 1e", ", 256, 1e", "every element is 2 times", "line 8 passes `256` for the param"),
         ("// END", "free(output); output[0] = 1;", "every element is 0", "line 9 frees `output`"),

@@ -19,7 +19,7 @@ from grader.checks.source.cuda_grid import (
     size_of_other_grids_hint,
     tree_hint,
 )
-from grader.checks.source.cuda_index import whole_sum_hint
+from grader.checks.source.cuda_index import narrow_index_hint, whole_sum_hint
 from grader.checks.source.formulas import (
     cast_hint,
     exponent_hint,
@@ -75,6 +75,8 @@ _OF_ANOTHER_ARRAY = re.compile(
 )
 _OF_NEGATIVE = re.compile(r"negative|not a number|not finite|^$")
 _COUNTED_TOO = re.compile(r"^zeros past the end of |^only the (?:first|last) element$")
+_OF_DIGITS = re.compile("times what is allowed, right ones by up to")
+_NARROW_TYPE = re.compile(r"half|bfloat|bf16|tf32|fp8|fp16|wmma|mma\.|__\w+f\(|\.approx")
 _MOST_SHOWN = 60  # characters of a line
 _INVALID_DIRECTION = "gave CUDA error 21"
 
@@ -133,6 +135,8 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     cuda = built.language.base is Language.CUDA
     if cuda and _OF_NEGATIVE.search(pattern) and (words := float_bits_hint(built.text)):
         return words
+    if cuda and _OF_DIGITS.search(pattern) and not _NARROW_TYPE.search(built.text):
+        return hints("symptom_of_floats")["digits"]
     known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
     if not known and (words := _launched_wrong(built, signature)):
         return words
@@ -292,6 +296,8 @@ def _launched_wrong(built: Built, signature: Signature) -> str:
 def _of_host_code(seen: Seen, text: str, signature: Signature) -> str:
     """Return which copy, cudaMemset or launch of host code gives this pattern, "" if none does."""
     pattern, output = seen.pattern, seen.output
+    if "never written" in pattern and (words := narrow_index_hint(text)):
+        return words
     if words := appended_hint(text) or reserved_hint(text):
         return words
     if words := copied_too_early_hint(text) or overwritten_hint(text, output, signature):

@@ -28,6 +28,10 @@ _CONDITION = re.compile(r"\b(?:if|while|for)\s*\(")
 _LASTS = re.compile(r"\b(?:return|continue|break)\b|(?<![\w.\]])\w+\s*[-+*/]?=(?!=)")
 _SIGNED_BYTE = re.compile(r"(?<!unsigned )\b(?:signed\s+char|char|int8_t)\b")
 _COMPARED = re.compile(r"<=|>=|!=|==|<|>")
+_NARROW_INDEX = re.compile(
+    r"\b((?:unsigned\s+)?(?:short|char)|u?int(?:8|16)_t|ushort|uchar)\s+(?:int\s+)?(\w+)\s?="
+    r"(?=[^;]{0,200}\bblockIdx\.)[^;]{0,200}\*"
+)
 
 
 def index_hint(found: Finding, text: str, language: Language) -> str:
@@ -209,6 +213,20 @@ def whole_sum_hint(text: str) -> str:
                     f"fraction of all that is added: float {declared[2]} = 0.0f"
                 )
     return ""
+
+
+def narrow_index_hint(text: str) -> str:
+    """Return which index over all blocks is of a type that ends at 65,535 or below; or ""."""
+    bare = cpp_code.without_comments(text)
+    found = _NARROW_INDEX.search(bare)
+    if found is None:
+        return ""
+    line, kind = bare.count("\n", 0, found.start()) + 1, " ".join(found[1].split())
+    most = 2 ** (8 if re.search("char|8", kind) else 16) // (1 if kind.startswith("u") else 2) - 1
+    return (
+        f"`{found[2]}` in line {line} is `{kind}`, which ends at {most}: later elements get the "
+        "index of earlier ones; declare it `int`"
+    )
 
 
 def _plain_values(names: set[str], kernel: cpp_code.Kernel) -> bool:

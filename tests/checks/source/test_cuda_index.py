@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grader.checks.source.cuda_index import index_hint, whole_sum_hint
+from grader.checks.source.cuda_index import index_hint, narrow_index_hint, whole_sum_hint
 from grader.report.evidence import Finding
 from grader.vocabulary import Language
 
@@ -303,3 +303,20 @@ def test_a_mask_against_the_width_of_a_block() -> None:
     assert "width of a block" not in index_hint(
         finding, PYTHON.replace("LINE", line), Language.TRITON
     )
+
+
+@pytest.mark.parametrize(
+    ("declared", "phrase"),
+    [
+        ("unsigned short i = blockIdx.x * blockDim.x + threadIdx.x;", "ends at 65535"),
+        ("short i = threadIdx.x + 256 * blockIdx.x;", "ends at 32767"),
+        ("uint8_t i = blockIdx.x * 8;", "ends at 255"),
+        ("unsigned short by = blockIdx.y;", ""),
+        ("unsigned char c = x[blockIdx.x];", ""),
+        ("int i = blockIdx.x * blockDim.x + threadIdx.x;", ""),
+    ],
+)
+def test_an_index_of_a_narrow_type(declared: str, phrase: str) -> None:
+    found = narrow_index_hint(f"__global__ void k()\n{{\n    {declared}\n}}\n")
+    assert phrase in found if phrase else found == ""
+    assert "line 3" in found if phrase else True
