@@ -334,6 +334,28 @@ def test_a_race_across_a_barrier(lines: tuple[str, ...], phrase: str) -> None:
     assert phrase in said
 
 
+@pytest.mark.parametrize(
+    ("begin", "line", "phrase"),
+    [
+        ("mem + n", "scale[0] = 1.0f;", "`sums` in line 5 and `scale` in line 6 meet in `mem`"),
+        ("&sums[n]", "if (i == 0) scale[0] = sums[0];", "`sums` in line 5 and `scale` in line 6"),
+        ("mem", "scale[0] = 1.0f;", "put `__syncthreads()` between"),
+        ("mem + n", "sums[0] = scale[0];", "put `__syncthreads()` between"),
+    ],
+)
+def test_parts_of_dynamic_shared_memory_that_overlap(begin: str, line: str, phrase: str) -> None:
+    text = (
+        "__global__ void k()\n{ extern __shared__ float mem[];\n"
+        f"float* sums = mem;\nfloat* scale = {begin};\n"
+        f"if (i < h) sums[i] += sums[i + h];\n{line}\n}}"
+    )
+    found = HostFinding(
+        kind="race", severity="error", message="threads of one block access one location",
+        line=5, other_line=6, buffer="mem", space="shared", write=False, other_write=True,
+    )  # fmt: skip
+    assert phrase in emulation_findings._hint(found, text)
+
+
 def test_elements_that_several_threads_change() -> None:
     found = HostFinding(
         kind="race", severity="error", message="threads of one block access one location",

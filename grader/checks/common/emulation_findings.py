@@ -109,6 +109,13 @@ _CHANGED = re.compile(
     r"|\b(\w+)\s*\[(\w+)\]\s*=\s*\4\s*\[\5\]\s*[-+*|&^]"
 )
 # Copies whose wait is no barrier; those of groups and of `cuda::barrier` have one that is.
+# `float* sums = mem;`, `float* scale = sums + blockDim.x;`, `float* t = (float*)&mem[n];`
+_POINTER = re.compile(
+    r"\*\s?(?:const\s)?(?P<name>\w+)\s?=\s?(?:\([\w\s]+\*\)|reinterpret_cast<[\w\s]+\*>\()?"
+    r"\s?&?(?P<base>\w+)\s?(?P<offset>[^;,]{0,100})[;,]"
+)
+_STORED = re.compile(r"(?:^|[;{})])\s*(\w+)\s*\[[^;=]{0,200}\]\s*=(?!=)")
+_INDEXED = re.compile(r"\b(\w+)\s?\[")
 _ASYNCHRONOUS = re.compile(r"__pipeline_memcpy_async|cp\.async")
 _WAITS = {"__pipeline_memcpy_async": "`__pipeline_wait_prior(0)`", "cp.async": "cp.async.wait_all"}
 _WAIT = re.compile(r"\b\w*wait\w*")
@@ -157,6 +164,8 @@ def _hint(found: HostFinding, text: str) -> str:
             return filled("found", "blocks are not waited for", buffer=found.buffer, **lines)
     both_write = found.kind == "race" and found.write and found.other_write
     in_block = found.kind == "race" and "threads of one block" in found.message
+    if in_block and (words := _parts_that_meet(found, text)):
+        return words
     if in_block and found.line and found.other_line:
         accesses = _access(found.write), _access(found.other_write)
         return two_lines_hint(text, (found.line, found.other_line), accesses)
@@ -172,6 +181,37 @@ def _hint(found: HostFinding, text: str) -> str:
     if both_write and several and "different blocks" in found.message:
         return _FOUND["one element of all blocks"]
     return _HINTS.get(found.message) or hint(found.kind)
+
+
+def _parts_that_meet(found: HostFinding, text: str) -> str:
+    """Return which two parts of a dynamic shared array a race is between, "" if it is within one.
+
+    Parts that begin at one place are one memory that is used twice.
+    """
+    name = re.escape(found.buffer or "?")
+    # As it is written, or as the emulation rewrites it.
+    dynamic = rf"\bextern\b[^;]{{0,300}}\b{name}\b|\bgrader_dynamic_shared\(\"{name}\""
+    if not found.buffer or not re.search(dynamic, text):
+        return ""
+    parts = {found.buffer: ""}
+    for pointer in _POINTER.finditer(text):
+        if pointer["base"] in parts:
+            parts[pointer["name"]] = pointer["offset"].strip()
+
+    def used(line: int | None, write: bool | None) -> set[str]:
+        words = _line(text, line)
+        stored = _STORED.search(words) if write else None
+        return {stored[1]} if stored else set(_INDEXED.findall(words)) & parts.keys()
+
+    here, there = used(found.line, found.write), used(found.other_line, found.other_write)
+    if len(here) != 1 or len(there) != 1 or not here | there <= parts.keys():
+        return ""
+    (first,), (second,) = here, there
+    if parts[first] == parts[second]:
+        return ""
+    lines = {"line": found.line, "other_line": found.other_line}
+    names = {"first": first, "second": second, "buffer": found.buffer}
+    return filled("found", "parts of one array meet", **names, **lines)
 
 
 def two_lines_hint(
