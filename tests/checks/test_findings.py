@@ -323,6 +323,7 @@ COPY = "__pipeline_memcpy_async(&tile[i], x + i, 4);"
         ((COPY, "__syncthreads();", "__pipeline_wait_prior(0);"), "line 3 is asynchronous"),
         ((COPY, "__pipeline_commit();", "__syncthreads();"), "first (`__pipeline_wait_prior(0)`)"),
         ((COPY, "__pipeline_wait_prior(0);", "__syncthreads();"), "the other side is missing"),
+        (("grader_copy_async(tile, x);", "", "__syncthreads();"), "first (cp.async.wait_all)"),
         (("tile[i] = x[i];", "", "__syncthreads();"), "the other side is missing"),
         (("if (i == 0) tile[0] = next();", "", "__syncthreads();"), "threads leave the loop"),
     ],

@@ -116,8 +116,13 @@ _POINTER = re.compile(
 )
 _STORED = re.compile(r"(?:^|[;{})])\s*(\w+)\s*\[[^;=]{0,200}\]\s*=(?!=)")
 _INDEXED = re.compile(r"\b(\w+)\s?\[")
-_ASYNCHRONOUS = re.compile(r"__pipeline_memcpy_async|cp\.async")
-_WAITS = {"__pipeline_memcpy_async": "`__pipeline_wait_prior(0)`", "cp.async": "cp.async.wait_all"}
+# PTX is read as it is written, or as the emulation rewrites it.
+_ASYNCHRONOUS = re.compile(r"__pipeline_memcpy_async|cp\.async|grader_copy_async")
+_WAITS = {
+    "__pipeline_memcpy_async": "`__pipeline_wait_prior(0)`",
+    "cp.async": "cp.async.wait_all",
+    "grader_copy_async": "cp.async.wait_all",
+}
 _WAIT = re.compile(r"\b\w*wait\w*")
 _BARRIER = re.compile(r"__syncthreads|\bsync\s?\(|arrive_and_wait")
 _LEAVES = re.compile(r"\bif\s?\([^;]{0,300}\)\s{0,9}\{?\s{0,40}(?:return|break)\b")
