@@ -33,6 +33,8 @@ _OUTSIDE_ARRAY = "an array index is outside the array"
 _MISSED_BARRIER = "threads end before a barrier"  # of the checker (`emulation/cuda_cpp/runtime`)
 # The hint of a race by which threads leave a loop, and so miss its barrier.
 _LEAVES_BY_IT = re.compile("threads leave the loop by what they read")
+# The hint of a race that spoils each wait at the barrier.
+_NOT_READY = re.compile(r"one thread initialises `\w+` in line \d+ while others")
 # What threads that miss a barrier leave undone.
 _OF_MISSED_BARRIER = frozenset({"race", "uninitialized"})
 
@@ -207,4 +209,12 @@ def _finding(failed: Iterable[CheckResult], *, explains: bool) -> Finding | None
         for finding in check.evidence.findings
         if finding.severity == "error" and not (explains and finding.kind == "leak")
     ]
-    return min(found, key=lambda one: (_ORDER.index(one.kind), one.line or 0), default=None)
+    return min(
+        found,
+        key=lambda one: (
+            not _NOT_READY.match(one.hint),
+            _ORDER.index(one.kind),
+            one.line or 0,
+        ),
+        default=None,
+    )

@@ -314,6 +314,16 @@ def test_an_access_that_is_wider_than_the_rest_of_the_array(text: str, phrase: s
     assert phrase in emulation_findings._hint(found, text)
 
 
+def test_a_barrier_that_is_used_before_it_is_initialised() -> None:
+    found = HostFinding(
+        kind="race", severity="error", message="threads of one block access one location",
+        line=3, other_line=2, buffer="bar", space="shared", write=True, other_write=True,
+    )  # fmt: skip
+    text = "__shared__ barrier bar;\nif (rank == 0) init(&bar, 128);\nbar.arrive_and_wait();\n"
+    said = emulation_findings._hint(found, text)
+    assert said.startswith("one thread initialises `bar` in line 2 while others are in line 3")
+
+
 COPY = "__pipeline_memcpy_async(&tile[i], x + i, 4);"
 
 

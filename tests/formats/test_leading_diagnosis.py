@@ -42,6 +42,12 @@ def test_a_race_by_which_threads_leave_a_loop_explains_its_missed_barrier() -> N
     assert lead(build(), wrong(), faulty(race, MISSED)) == race.message
 
 
+def test_a_barrier_that_is_not_ready_explains_threads_that_wait_for_ever() -> None:
+    hint = "one thread initialises `bar` in line 7 while others are in line 9 already"
+    race = dataclasses.replace(finding("race", 7), hint=hint)
+    assert lead(build(), wrong(), faulty(race, finding("barrier", 9))) == race.message
+
+
 @pytest.mark.parametrize(
     "message",
     ["freed memory is accessed", "shared memory is read before an asynchronous copy into it"],

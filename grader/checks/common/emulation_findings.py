@@ -169,6 +169,8 @@ def _hint(found: HostFinding, text: str) -> str:
             return filled("found", "blocks are not waited for", buffer=found.buffer, **lines)
     both_write = found.kind == "race" and found.write and found.other_write
     in_block = found.kind == "race" and "threads of one block" in found.message
+    if in_block and (words := _initialised_late(found, text)):
+        return words
     if in_block and (words := _parts_that_meet(found, text)):
         return words
     if in_block and found.line and found.other_line:
@@ -186,6 +188,16 @@ def _hint(found: HostFinding, text: str) -> str:
     if both_write and several and "different blocks" in found.message:
         return _FOUND["one element of all blocks"]
     return _HINTS.get(found.message) or hint(found.kind)
+
+
+def _initialised_late(found: HostFinding, text: str) -> str:
+    """Return where a `cuda::barrier` of shared memory is initialised while others use it, or ""."""
+    of_buffer = re.compile(rf"\binit\s?\(\s?&?\s?{re.escape(found.buffer or '?')}\b")
+    for line, other in ((found.line, found.other_line), (found.other_line, found.line)):
+        if found.buffer and line != other and of_buffer.search(_line(text, line)):
+            names = {"buffer": found.buffer, "line": line, "other_line": other}
+            return filled("found", "a barrier is not ready", **names)
+    return ""
 
 
 def _parts_that_meet(found: HostFinding, text: str) -> str:
