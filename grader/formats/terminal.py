@@ -183,6 +183,8 @@ def _label(page: Page, check: CheckResult) -> str:
 def _won(entry: KernelResult | Report) -> str:
     if entry.score is None:
         return "no score"
+    if isinstance(entry, Report) and not entry.max_score and any(k.bonus for k in entry.kernels):
+        return f"{points(entry.score)} bonus points"
     return f"{points(entry.score)} / {points(entry.max_score)} points"
 
 

@@ -320,6 +320,14 @@ def test_part_of_a_run_does_not_pass_for_the_whole() -> None:
     assert "not the whole score" not in shown(sample_reports.accepted())
 
 
+def test_a_bonus_that_is_graded_alone_is_no_part_of_nothing() -> None:
+    report = sample_reports.accepted()
+    kernels = tuple(replace(kernel, bonus=True) for kernel in report.kernels)
+    alone = shown(replace(report, kernels=kernels, score=16.0, max_score=0.0))
+    assert "accepted · 16 bonus points" in alone
+    assert "/ 0 points" not in alone
+
+
 def test_how_many_were_handed_in() -> None:
     assert "1 of 2 handed in" in shown(sample_reports.ladder())
 
