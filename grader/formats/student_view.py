@@ -60,7 +60,7 @@ def checks(report: Report) -> Iterator[VisibleCheck]:
     names = [kernel.name for kernel in report.kernels]
     for first, kernel in enumerate(report.kernels, 1):
         for second, check in enumerate(kernel.checks, 1):
-            if check.check is CheckName.RULES and check.visibility is Visibility.HIDDEN:
+            if _has_only_flags(check):
                 continue
             absent = check.verdict is Verdict.NOT_SUBMITTED
             name = f"{label(kernel)} · {'not handed in' if absent else check.name}"
@@ -77,6 +77,19 @@ def checks(report: Report) -> Iterator[VisibleCheck]:
                 decided=_decided(kernel, check),
                 text=visible_text(check),
             )
+
+
+def _has_only_flags(check: CheckResult) -> bool:
+    return check.check is CheckName.RULES and check.visibility is Visibility.HIDDEN
+
+
+def without_flags(report: Report) -> Report:
+    """Return the report without the lines that have nothing but flags for staff."""
+    kernels = tuple(
+        replace(kernel, checks=tuple(one for one in kernel.checks if not _has_only_flags(one)))
+        for kernel in report.kernels
+    )
+    return replace(report, kernels=kernels)
 
 
 def revealed(report: Report, shown: Collection[Visibility]) -> Report:

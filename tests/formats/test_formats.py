@@ -21,7 +21,8 @@ import sample_reports
 
 from grader.errors import UsageError
 from grader.formats import github, registry
-from grader.formats.output_format import Extras, OutputFormat
+from grader.formats.output_format import Extras, OutputFormat, terminal_text
+from grader.formats.student_view import without_flags
 from grader.report.model import Report, to_json
 from grader.report.reader import from_json, read_report
 from grader.report.verdict import Verdict
@@ -254,6 +255,14 @@ def test_flags_are_for_staff_in_gradescopes_log_alone() -> None:
     results = rendered(registry.GRADESCOPE, found)
     assert "/proc/" not in results and "rules" not in results
     assert "for staff: the source contains `/proc/`" in registry.GRADESCOPE.log(found)
+
+
+def test_flags_are_no_line_of_what_a_student_prints() -> None:
+    found = sample_reports.flagged()
+    left = without_flags(found)
+    assert "for staff" not in terminal_text(left, staff=True)
+    assert "rules" not in terminal_text(left, staff=True)
+    assert without_flags(sample_reports.accepted()) == sample_reports.accepted()
 
 
 def test_a_pending_test_has_no_score() -> None:
