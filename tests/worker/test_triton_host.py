@@ -288,8 +288,8 @@ def test_a_compiled_kernel_has_figures_and_launches(bench: Bench) -> None:
         (WARMS_UP_ONLY, "wrong_answer", "nothing was ever written"),
         (DEMANDS_A_GPU, "runtime_error", "input.is_cuda"),
         # The rules see through the stand-ins, and so does the compiler's gate.
-        (TORCH_DOES_THE_WORK, "forbidden", "in a kernel of your own"),
-        (TORCH_COMPILES_THE_WORK, "forbidden", "in a kernel of your own"),
+        (TORCH_DOES_THE_WORK, "forbidden", "must be stored by a kernel"),
+        (TORCH_COMPILES_THE_WORK, "forbidden", "must be stored by a kernel"),
         (DOES_NOT_COMPILE, "compile_error", "unsupported AST node type: Break"),
     ],
     ids=[

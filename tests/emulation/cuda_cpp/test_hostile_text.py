@@ -110,13 +110,15 @@ def test_the_cpu_budget_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
         cuda_cpp.rewrite("int a;", file="silu.cu")
 
 
+REFUSED = '__attribute__((no_sanitize("address"))) int a;'
+
+
 def test_a_finding_at_every_word_is_reported_a_few_times() -> None:
-    rejected = prepare(SourceFile(path="silu.cu", text="thrust::a;\n" * 1000))
+    rejected = prepare(SourceFile(path="silu.cu", text=f"{REFUSED}\n" * 1000))
     assert isinstance(rejected, Rejected)
     assert len(rejected.evidence.diagnostics) == diagnostics.SHOWN
     assert rejected.evidence.diagnostics_total == 1000
-    last = rejected.evidence.diagnostics[-1]
-    assert (last.line, last.column) == (diagnostics.SHOWN, 1)
+    assert rejected.evidence.diagnostics[-1].line == diagnostics.SHOWN
 
 
 @pytest.mark.parametrize("digits", ["9" * 10, "9" * 5000])
