@@ -43,6 +43,7 @@ from grader.checks.source.launch_arguments import launch_hint, wrong_size_hint
 from grader.checks.source.triton_errors import (
     added_by_host,
     dropped_product,
+    few_bins,
     jitted_bodies,
     never_cleared,
     rebound_name,
@@ -138,6 +139,9 @@ def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     if cuda and _OF_DIGITS.search(pattern) and not _NARROW_TYPE.search(built.text):
         return hints("symptom_of_floats")["digits"]
     known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
+    lengths = [one.shape[0].text for one in signature.arrays if one.name == output and one.shape]
+    if triton and not known and (words := few_bins(built.text, lengths)):
+        return words
     if not known and (words := _launched_wrong(built, signature)):
         return words
     if built.language.base is Language.CUDA and (

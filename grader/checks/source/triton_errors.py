@@ -166,6 +166,20 @@ def unmasked_histogram(text: str) -> str:
     return ""
 
 
+def few_bins(text: str, lengths: Collection[str]) -> str:
+    """Return which tl.histogram has fewer bins than the shortest of these lengths, or ""."""
+    needed = min((int(one) for one in lengths if one.isdecimal()), default=0)
+    for function, _ in jitted_bodies(text):
+        for node in walk(function):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) != "tl.histogram":
+                continue
+            bins = node.args[1] if len(node.args) > 1 else None
+            if isinstance(bins, ast.Constant) and type(bins.value) is int and bins.value < needed:
+                names = {"bins": bins.value, "needed": needed}
+                return filled("kernel_source", "few_bins", line=node.lineno, **names)
+    return ""
+
+
 def scratch_hint(text: str) -> str:
     """Return how much room the only tensor has that host code makes with a number, or ""."""
     tree = parsed(text)

@@ -7,6 +7,7 @@ import pytest
 from grader.checks.source.triton_errors import (
     added_by_host,
     dropped_product,
+    few_bins,
     host_write,
     never_cleared,
     rebound_name,
@@ -169,6 +170,12 @@ def test_a_grid_that_asks_for_another_parameter() -> None:
     assert "the parameter of `kernel` is BLOCK" in source_hint("'BLOCK_SIZE'", text, 4)
     assert source_hint("'other'", text, 4) == ""
     assert source_hint("'BLOCK_SIZE'", text.replace("x, B", "x, A: tl.constexpr, B"), 4) == ""
+
+
+def test_a_histogram_with_few_bins() -> None:
+    text = "@triton.jit\ndef kernel(v, m):\n    own = tl.histogram(v, 128, mask=m)\n"
+    assert few_bins(text, ["256"]).startswith("tl.histogram in line 3 has 128 bins, of 256")
+    assert few_bins(text, ["128"]) == few_bins(text, ["n"]) == few_bins(text, []) == ""
 
 
 def test_the_room_that_a_scratch_tensor_has() -> None:
