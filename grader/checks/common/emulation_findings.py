@@ -111,7 +111,7 @@ _CHANGED = re.compile(
 # Copies whose wait is no barrier; those of groups and of `cuda::barrier` have one that is.
 # `float* sums = mem;`, `float* scale = sums + blockDim.x;`, `float* t = (float*)&mem[n];`
 _POINTER = re.compile(
-    r"\*\s?(?:const\s)?(?P<name>\w+)\s?=\s?(?:\([\w\s]+\*\)|reinterpret_cast<[\w\s]+\*>\()?"
+    r"\*\s?(?:const\s)?(?P<name>\w+)\s?=\s?(?:\([\w\s]{1,60}\*\)|reinterpret_cast<[\w\s]{1,60}\*>\()?"
     r"\s?&?(?P<base>\w+)\s?(?P<offset>[^;,]{0,100})[;,]"
 )
 _STORED = re.compile(r"(?:^|[;{})])\s*(\w+)\s*\[[^;=]{0,200}\]\s*=(?!=)")
