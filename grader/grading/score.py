@@ -12,7 +12,7 @@ from dataclasses import replace
 from grader.assignment.model import Assignment, Kernel
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict, aggregate
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Language, Visibility
 
 _INDECISIVE = frozenset({CheckName.BUILD, CheckName.RULES})
 
@@ -117,20 +117,29 @@ def kernel_result(
 def with_checks(result: KernelResult, checks: Sequence[CheckResult]) -> KernelResult:
     """Return the result with these checks, and with the verdict and points that follow.
 
-    Accepted build and rules checks do not decide the verdict if there are other checks.
+    Accepted build and rules checks do not decide the verdict if there are other checks. Nothing is
+    accepted as long as visible cases are not measured.
     """
     decisive = [
         check.verdict
         for check in checks
         if check.check not in _INDECISIVE or check.verdict is not Verdict.ACCEPTED
     ]
+    verdict = aggregate(decisive or (check.verdict for check in checks))
+    if verdict is Verdict.ACCEPTED and any(map(_leaves_cases_open, checks)):
+        verdict = Verdict.NOT_MEASURED
     return replace(
         result,
         checks=tuple(checks),
-        verdict=aggregate(decisive or (check.verdict for check in checks)),
+        verdict=verdict,
         score=total(check.score for check in checks),
         pending=round(sum(check.pending for check in checks), 2),
     )
+
+
+def _leaves_cases_open(check: CheckResult) -> bool:
+    cases = check.check is CheckName.CORRECTNESS and check.visibility is Visibility.VISIBLE
+    return cases and check.verdict is Verdict.NOT_MEASURED
 
 
 def not_submitted(kernel: Kernel, message: str) -> KernelResult:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from grader.text.data_file import read_data
 
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 def hints(table: str) -> Mapping[str, str]:
@@ -22,7 +22,12 @@ def filled(table: str, key: str, **values: object) -> str:
     A value is not searched for more of them: names of students may look like one. Raises KeyError
     for a placeholder without a value.
     """
-    return PLACEHOLDER.sub(lambda found: str(values[found[1]]), hints(table)[key])
+    return _PLACEHOLDER.sub(lambda found: str(values[found[0][1:-1]]), hints(table)[key])
+
+
+def filled_pattern(table: str, key: str) -> str:
+    """Return a regular expression for a hint, whatever its placeholders are filled with."""
+    return ".+".join(map(re.escape, _PLACEHOLDER.split(hints(table)[key])))
 
 
 def matching_hint(message: str, *tables: str) -> str:

@@ -38,7 +38,7 @@ from grader.checks.source.triton_grid import (
 from grader.emulation.cuda_cpp import parted_warps
 from grader.emulation.triton_ir.findings import PROVEN_HINTS
 from grader.report.evidence import Finding
-from grader.text.hints import PLACEHOLDER, filled, hints
+from grader.text.hints import filled, filled_pattern, hints
 from grader.vocabulary import Language
 
 # Hints that say what a finding's figures prove: the source does not know better.
@@ -58,12 +58,7 @@ _PROVEN = (
 )
 
 
-def _words(key: str) -> str:
-    """Return a regular expression for a hint whose placeholders are filled in."""
-    return ".+".join(map(re.escape, PLACEHOLDER.split(hints("found")[key])))
-
-
-_PROVEN_HINT = re.compile("|".join(map(_words, _PROVEN)))
+_PROVEN_HINT = re.compile("|".join(filled_pattern("found", key) for key in _PROVEN))
 _WITHOUT_NAMES = "compute-sanitizer"  # a tool that knows addresses, and no arrays
 _LAUNCHED_WRONG = frozenset({"out_of_bounds", "uninitialized", "race"})
 
