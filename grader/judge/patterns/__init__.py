@@ -5,7 +5,7 @@
                       of a product with a wrong index
     row_scale         … of a mean or a root that is computed differently
     moved_factor      … of a factor that is read from another place
-    misplaced         … of other places
+    misplaced         … of other places; reordered: of all elements in another order
     known_mistake     … of a mistake that the assignment's oracle knows
     wrong_places      where they are; error_map draws it
 
