@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.assignment.signature import Signature
@@ -99,90 +100,88 @@ class Seen:
 
 def answer_hint(seen: Seen, built: Built, signature: Signature) -> str:
     """Return what a student can do about a wrong answer, "" if nothing is known."""
-    pattern, output = seen.pattern, seen.output
-    if pattern.startswith(NOTHING_WRITTEN) and seen.returned:
-        return f"{built.entry} returned a value: write the result into `{output}` instead"
-    if pattern.startswith(NOTHING_WRITTEN) and built.language.base is Language.TRITON:
-        line = rebound_name(built.text, built.entry, output)
-        if line is not None:
-            return filled("kernel_source", "rebound", line=line, name=output)
-        if seen.kernel and (words := stores_nothing(built.text, seen.kernel)):
-            return words
-        if words := added_by_host(built.text, built.entry, output):
-            return words
-    triton = built.language.base is Language.TRITON
-    added = triton and pattern.startswith(_ADDED)
-    if added and (words := never_cleared(built.text, built.entry, output)):
-        return words
-    if triton and "float16" in pattern and (words := short_tensor(built.text)):
-        return words
-    if triton and (words := dropped_product(built.text)):
-        return words
-    if triton and _COUNTED_TOO.search(pattern) and (words := unmasked_histogram(built.text)):
-        return words
+    return next(filter(None, _hints(seen, built, signature)), "")
+
+
+def _hints(seen: Seen, built: Built, signature: Signature) -> Iterator[str]:
+    """Yield hints, the one that is nearest to the mistake first; "" where there is none."""
+    pattern, text, language = seen.pattern, built.text, built.language.base
+    triton, cuda = language is Language.TRITON, language is Language.CUDA
+    known = bool(matching_hint(pattern, "pattern")) or pattern.startswith(TORN)
+    if pattern.startswith(NOTHING_WRITTEN):
+        yield from _of_nothing_written(seen, built)
+    if triton:
+        yield from _of_triton_values(seen, built)
     if seen.nondeterministic and pattern.startswith("every element is"):
-        return _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
-    own = ("launched",) if built.launched else ()
-    freed = freed_hint(built.text) if built.language.base is Language.CUDA else ""
-    if words := freed or wrong_size_hint(built.text, built.language.base, signature):
-        return words
-    of_each = built.language.base is Language.CUDA and seen.kernel and " of each " in pattern
-    if of_each and (words := block_hint(built.text, seen.kernel or "")):
-        return words
+        yield _NONDETERMINISTIC_HINT  # what is added or multiplied is no constant
+    if cuda:
+        yield freed_hint(text)
+    yield wrong_size_hint(text, language, signature)
+    if cuda and seen.kernel and " of each " in pattern:
+        yield block_hint(text, seen.kernel)
     if _OF_ANOTHER_ARRAY.search(pattern):
-        words, named = _launched_wrong(built, signature), re.findall(r"`\w+`", pattern)
-        if any(one in words for one in named):
-            return words
-    cuda = built.language.base is Language.CUDA
-    if cuda and _OF_NEGATIVE.search(pattern) and (words := float_bits_hint(built.text)):
-        return words
-    if cuda and _OF_DIGITS.search(pattern) and not _NARROW_TYPE.search(built.text):
-        return hints("symptom_of_floats")["digits"]
-    known = matching_hint(pattern, "pattern") or pattern.startswith(TORN)
-    lengths = [one.shape[0].text for one in signature.arrays if one.name == output and one.shape]
-    if triton and not known and (words := few_bins(built.text, lengths)):
-        return words
-    if not known and (words := _launched_wrong(built, signature)):
-        return words
-    if built.language.base is Language.CUDA and (
-        words := _of_host_code(seen, built.text, signature)
-    ):
-        return words
-    of_values = not known or pattern.startswith(("wrong exactly", "every element is"))
-    if of_values and built.language.base is Language.CUDA and (words := cast_hint(built.text)):
-        return words
+        words = _launched_wrong(built, signature)
+        yield words if any(one in words for one in re.findall(r"`\w+`", pattern)) else ""
+    if cuda and _OF_NEGATIVE.search(pattern):
+        yield float_bits_hint(text)
+    if cuda and _OF_DIGITS.search(pattern) and not _NARROW_TYPE.search(text):
+        yield hints("symptom_of_floats")["digits"]
+    if not known:
+        outputs = [one for one in signature.arrays if one.name == seen.output and one.shape]
+        yield few_bins(text, [one.shape[0].text for one in outputs if one.shape]) if triton else ""
+        yield _launched_wrong(built, signature)
+    if cuda:
+        yield _of_host_code(seen, text, signature)
+    if cuda and (not known or pattern.startswith(("wrong exactly", "every element is"))):
+        yield cast_hint(text)
     if not known and "written" not in pattern:
-        words = _of_formula(built) or _unused_array(built, signature)
-        if words:
-            return words
+        yield _of_formula(built)
+        yield _unused_array(built, signature)
     if zero := _LEFT_OUT.match(pattern):
-        words = _use_of(zero[1], built)
-        if words:
-            return words
-    if not known and triton:
-        words = block_of_other_size(built.text, signature) or whole_quotient(built.text)
-        if words:
-            return words
-    if not known and built.language.base is Language.CUDA and seen.kernel:
-        words = block_hint(built.text, seen.kernel)
-        if not words and pattern.startswith("only "):
-            words = size_of_other_grids_hint(built.text, signature)
-        if words:
-            return words
-    if not known and triton and pattern.startswith("only "):
-        words = size_of_other_launches(built.text, signature)
-        if words:
-            return words
+        yield _use_of(zero[1], built)
+    if not known:
+        yield from _of_sizes(seen, built, signature)
     if seen.kernel and triton and "never written" in pattern:
-        words = triton_grid_hint(built.text, signature, seen.kernel)
-        if not words and "row" not in pattern.partition(":")[0]:
-            words = cut_off_hint(built.text, seen.kernel)
-        if words:
-            return words
-    own = (*own, "pattern_triton") if triton else own
-    return matching_hint(pattern, *own, "pattern", "symptom") or (
-        _NONDETERMINISTIC_HINT if seen.nondeterministic else ""
-    )
+        yield triton_grid_hint(text, signature, seen.kernel)
+        yield "" if "row" in pattern.partition(":")[0] else cut_off_hint(text, seen.kernel)
+    own = (("launched",) if built.launched else ()) + (("pattern_triton",) if triton else ())
+    yield matching_hint(pattern, *own, "pattern", "symptom")
+    yield _NONDETERMINISTIC_HINT if seen.nondeterministic else ""
+
+
+def _of_nothing_written(seen: Seen, built: Built) -> Iterator[str]:
+    """Yield why an output holds what it held before the call."""
+    if seen.returned:
+        yield f"{built.entry} returned a value: write the result into `{seen.output}` instead"
+    if built.language.base is Language.TRITON:
+        line = rebound_name(built.text, built.entry, seen.output)
+        if line is not None:
+            yield filled("kernel_source", "rebound", line=line, name=seen.output)
+        yield stores_nothing(built.text, seen.kernel) if seen.kernel else ""
+        yield added_by_host(built.text, built.entry, seen.output)
+
+
+def _of_triton_values(seen: Seen, built: Built) -> Iterator[str]:
+    """Yield what a Triton file shows about values, whatever else they have in common."""
+    if seen.pattern.startswith(_ADDED):
+        yield never_cleared(built.text, built.entry, seen.output)
+    if "float16" in seen.pattern:
+        yield short_tensor(built.text)
+    yield dropped_product(built.text)
+    if _COUNTED_TOO.search(seen.pattern):
+        yield unmasked_histogram(built.text)
+
+
+def _of_sizes(seen: Seen, built: Built, signature: Signature) -> Iterator[str]:
+    """Yield which size of a block or a grid differs from what the kernel is written for."""
+    only = seen.pattern.startswith("only ")
+    if built.language.base is Language.TRITON:
+        yield block_of_other_size(built.text, signature)
+        yield whole_quotient(built.text)
+        yield size_of_other_launches(built.text, signature) if only else ""
+    elif built.language.base is Language.CUDA and seen.kernel:
+        yield block_hint(built.text, seen.kernel)
+        yield size_of_other_grids_hint(built.text, signature) if only else ""
 
 
 def _of_formula(built: Built) -> str:

@@ -223,7 +223,7 @@ def overwritten_hint(text: str, output: str, signature: Signature) -> str:
     name = re.escape(output)
     found = re.finditer(rf"\b(cudaMem(?:set|cpy))(?:Async)?\s*(\()\s*{name}\s*,", bare)
     for match in itertools.islice(found, cpp_code.MOST_CALLS):
-        line = bare.count("\n", 0, match.start()) + 1
+        line = cpp_code.line_at(bare, match.start())
         given = cpp_code.arguments_at(bare, match.start(2))
         size = product(given[2], bare) if len(given) > 2 else None
         if match[1] == "cudaMemcpy" and (size is None or size != bytes_of(output, text, signature)):
@@ -258,7 +258,7 @@ def _copies(text: str) -> Sequence[_Copy]:
         given = cpp_code.arguments_at(bare, match.end() - 1)
         names = _PARAMETERS[match[1]]
         if len(given) >= len(names):
-            line = bare.count("\n", 0, match.start()) + 1
+            line = cpp_code.line_at(bare, match.start())
             found.append(_Copy(line, match[1], dict(zip(names, given, strict=False))))
     return found
 

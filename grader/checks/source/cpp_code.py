@@ -155,8 +155,8 @@ def kernels(text: str) -> Mapping[str, Kernel]:
                 for name, words in zip(parameters, given, strict=True)
                 if re.search(r"\bconst\b[^*]*\*", words) or re.search(r"\bconst\s*\*", words)
             ),
-            line=bare.count("\n", 0, brace.end()) + 1,
-            last=bare.count("\n", 0, last) + 1,
+            line=line_at(bare, brace.end()),
+            last=line_at(bare, last),
             body=bare[brace.end() : last],
         )
     return found
@@ -175,7 +175,7 @@ def launches(text: str) -> Sequence[Launch]:
         arguments = split(bare[brackets.end() : closing(bare, brackets.end() - 1)])
         found.append(
             Launch(
-                line=bare.count("\n", 0, match.start()) + 1,
+                line=line_at(bare, match.start()),
                 kernel=match[1],
                 grid=settings[0],
                 block=settings[1],
@@ -185,6 +185,21 @@ def launches(text: str) -> Sequence[Launch]:
             )
         )
     return found
+
+
+def launches_of(text: str, kernel: str) -> list[Launch]:
+    """Return the launches of a kernel, in order."""
+    return [one for one in launches(text) if one.kernel == kernel]
+
+
+def launch_with(text: str, array: str) -> Launch | None:
+    """Return the first launch that passes an array, None if there is none."""
+    return next((one for one in launches(text) if array in one.arguments), None)
+
+
+def line_at(text: str, at: int) -> int:
+    """Return the number of the line that a character is in."""
+    return text.count("\n", 0, at) + 1
 
 
 def _plain(argument: str) -> str:
@@ -206,7 +221,7 @@ def plain_name(kernel: str) -> str:
 def accessed_argument(text: str, kernel: str, line: int | None, *, written: bool) -> str | None:
     """Return what a kernel's only launch passes for the only parameter that a line accesses."""
     function = kernels(text).get(kernel)
-    launched = [one for one in launches(text) if one.kernel == kernel]
+    launched = launches_of(text, kernel)
     lines = without_comments(text).split("\n")
     if function is None or len(launched) != 1 or line is None or line > len(lines):
         return None

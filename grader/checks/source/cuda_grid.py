@@ -73,7 +73,7 @@ def grid_hint(
         and (words := _exchanged_numbers(body) or _parts(text, name))
     ):
         return words
-    found = [one for one in cpp_code.launches(text) if one.kernel == name]
+    found = cpp_code.launches_of(text, name)
     if body is None or len(found) != 1:
         return ""
     (launch,) = found
@@ -120,7 +120,7 @@ def block_hint(text: str, kernel: str) -> str:
     """Return that a launch gives blocks of another size than its kernel steps by, or ""."""
     host, name = cpp_code.host_code(text), cpp_code.plain_name(kernel)
     body = cpp_code.kernels(text).get(name)
-    launched = [one for one in cpp_code.launches(text) if one.kernel == name]
+    launched = cpp_code.launches_of(text, name)
     if body is None or len(launched) != 1 or "blockDim" in body.body:
         return ""
     for at, axis in enumerate("xy"):
@@ -187,7 +187,7 @@ def shuffle_hint(text: str) -> str:
     )
     if up is None or first is None:
         return ""
-    line = bare.count("\n", 0, up.start()) + 1
+    line = cpp_code.line_at(bare, up.start())
     return (
         f"__shfl_up_sync in line {line} gives a lane the value of a lower one, so that the last "
         "lane has the sum, but lane 0 is used: write __shfl_down_sync"
@@ -390,7 +390,7 @@ def _exchanged_numbers(kernel: cpp_code.Kernel) -> str:
 def _parts(text: str, kernel: str) -> str:
     """Recognise several launches, or a loop of them, whose parts are rounded down."""
     host = cpp_code.host_code(text)
-    launches = [one for one in cpp_code.launches(text) if one.kernel == kernel]
+    launches = cpp_code.launches_of(text, kernel)
     if len(launches) < 2 and not (launches and loop_around(text, launches[0].line)):
         return ""
     for launch in launches:

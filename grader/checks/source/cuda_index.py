@@ -221,7 +221,7 @@ def narrow_index_hint(text: str) -> str:
     found = _NARROW_INDEX.search(bare)
     if found is None:
         return ""
-    line, kind = bare.count("\n", 0, found.start()) + 1, " ".join(found[1].split())
+    line, kind = cpp_code.line_at(bare, found.start()), " ".join(found[1].split())
     most = 2 ** (8 if re.search("char|8", kind) else 16) // (1 if kind.startswith("u") else 2) - 1
     return (
         f"`{found[2]}` in line {line} is `{kind}`, which ends at {most}: later elements get the "
@@ -288,7 +288,7 @@ def _fewer_threads(
 ) -> str:
     """Recognise a shared array that each thread stores one element of, with too few threads."""
     threads = math.prod(found.block_size) if found.block_size else 0
-    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel.name]
+    launched = cpp_code.launches_of(text, kernel.name)
     # A tile may have a column of padding.
     if not threads or (found.elements or 0) < 2 * threads or len(stores) != 1 or len(launched) != 1:
         return ""
@@ -401,7 +401,7 @@ def _blocks_past_the_end(
         for array, index, _ in cpp_code.subscripts(line)
         for name in cpp_code.origins({array, *cpp_code.NAME.findall(index)}, defined)
     }
-    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel.name]
+    launched = cpp_code.launches_of(text, kernel.name)
     if word in tested or word not in used or len(launched) != 1:
         return ""
     return (
@@ -413,7 +413,7 @@ def _blocks_past_the_end(
 
 def _offset_at_launch(found: Finding, kernel: cpp_code.Kernel, text: str) -> str:
     """Recognise a launch that passes a later part of an array with the length of all of it."""
-    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel.name]
+    launched = cpp_code.launches_of(text, kernel.name)
     for launch in launched:
         for given in launch.given:
             part = re.fullmatch(rf"{re.escape(found.buffer or '?')}\s*\+\s*(\w+)", given)

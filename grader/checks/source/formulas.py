@@ -28,7 +28,7 @@ def exponent_hint(text: str, language: Language) -> str:
         word = re.escape(largest)
         power = re.search(rf"\b(?:__)?exp2?f?\s*\(\s*{word}\s*-\s*([\w.\[\]]+)\s*\)", bare)
         if power is not None:
-            line, other = bare.count("\n", 0, power.start()) + 1, power[1]
+            line, other = cpp_code.line_at(bare, power.start()), power[1]
             return (
                 f"`{largest}` is a maximum, and `{largest} - {other}` in line {line} begins with "
                 f"it, so that the power can be infinite: write `{other} - {largest}`"
@@ -69,7 +69,7 @@ def cast_hint(text: str) -> str:
         end = cpp_code.closing(bare, begin) if bare[begin] == "(" else begin
         cast = " ".join(bare[begin : end + 1].split())
         if _FRACTION.search(cast) and len(cast) <= _MOST_SHOWN:
-            line = bare.count("\n", 0, begin) + 1
+            line = cpp_code.line_at(bare, begin)
             return f"the cast to a whole number in line {line} drops the fraction of `{cast}`"
     return ""
 
@@ -85,7 +85,7 @@ def float_bits_hint(text: str) -> str:
         return ""
     if re.search(r"\^|~|>>\s?31|\bfabs", bare):
         return ""
-    line = bare.count("\n", 0, found.start()) + 1
+    line = cpp_code.line_at(bare, found.start())
     return (
         f"{found[1]} in line {line} compares the bits of floats as whole numbers, which orders "
         "negative numbers backwards: atomicMax fits numbers from 0 on, atomicMin on unsigned bits "

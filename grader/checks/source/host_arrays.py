@@ -76,7 +76,7 @@ def copied_too_early_hint(text: str) -> str:
     copies = re.finditer(r"\bcudaMemcpy(?:Async)?\(", host)
     for match in itertools.islice(copies, cpp_code.MOST_CALLS):
         given_ = cpp_code.arguments_at(host, match.end() - 1)
-        line = host.count("\n", 0, match.start()) + 1
+        line = cpp_code.line_at(host, match.start())
         source = given_[1] if len(given_) > 3 and "DeviceToHost" in given_[3] else ""
         fills = filled.get(source, [])
         if fills and min(fills)[0] > line and loop_around(text, line) is None:
@@ -95,7 +95,7 @@ def reserved_hint(text: str) -> str:
         name, length = made.groups()
         grows = re.search(rf"\b{name}\.(?:push_back|emplace_back|resize|assign|insert)\b", host)
         if grows is None and re.search(rf"\b{name}\s?\[", host):
-            line = host.count("\n", 0, made.start()) + 1
+            line = cpp_code.line_at(host, made.start())
             return (
                 f"`{name}` has no elements: reserve() in line {line} only makes room, and size() "
                 f"stays 0; write {name}.resize({length})"
@@ -126,7 +126,7 @@ def _call_on(text: str, function: str, output: str) -> tuple[str, int, list[str]
     if call is None:
         return bare, 0, []
     arguments = cpp_code.arguments_at(bare, bare.index("(", call.start()))
-    return bare, bare.count("\n", 0, call.start()) + 1, arguments
+    return bare, cpp_code.line_at(bare, call.start()), arguments
 
 
 def _other_length(text: str, found: Finding, number: int, size: str) -> str:
@@ -188,7 +188,7 @@ def fixed_array_hint(text: str, found: Finding) -> str:
     loop = loop_around(text, found.line)
     if loop is None or len(loop.condition) > _MOST_SHOWN:
         return ""
-    line = bare.count("\n", 0, made.start()) + 1
+    line = cpp_code.line_at(bare, made.start())
     return (
         f"`{name}` has {made[1]} elements (line {line}), and line {found.line} runs in the loop "
         f"`{' '.join(loop.condition.split())}`: end the loop at the array's length, or allocate as "
@@ -213,8 +213,8 @@ def freed_hint(text: str) -> str:
         used = re.search(rf"(?<![\w.&])\b{name}\b(?!\s*=(?!=))", block)
         again = re.search(rf"\b{name}\s*=(?!=)|&\s*{name}\b", block)
         if used and not (again and again.start() < used.start()):
-            line = bare.count("\n", 0, match.start()) + 1
-            other = bare.count("\n", 0, begin + used.start()) + 1
+            line = cpp_code.line_at(bare, match.start())
+            other = cpp_code.line_at(bare, begin + used.start())
             return f"line {line} frees `{name}`, and line {other} still uses it: free it at the end"
     return ""
 
@@ -223,7 +223,7 @@ def address_hint(text: str) -> str:
     """Return which copy gets the address of a pointer variable, "" if none does."""
     bare = cpp_code.without_comments(text)
     calls = itertools.islice(_POINTER_ADDRESS.finditer(bare), cpp_code.MOST_CALLS)
-    lines = (bare.count("\n", 0, call.start()) + 1 for call in calls)
+    lines = (cpp_code.line_at(bare, call.start()) for call in calls)
     return next((words for line in lines if (words := address_of_pointer(text, line))), "")
 
 
@@ -260,7 +260,7 @@ def reallocated_hint(text: str, signature: Signature) -> str:
         calls = rf"\b(cudaMalloc\w*)\s*\([^;]{{0,300}}&\s*{re.escape(array.name)}\s*,"
         call = re.search(calls, cpp_code.host_code(text))
         if call is not None:
-            line = cpp_code.host_code(text).count("\n", 0, call.start()) + 1
+            line = cpp_code.line_at(cpp_code.host_code(text), call.start())
             return (
                 f"line {line} gives `{array.name}` new memory with {call[1]}, so that nothing is "
                 f"written to the caller's array: `{array.name}` is allocated already, leave this "
@@ -298,7 +298,7 @@ def appended_hint(text: str) -> str:
         more = re.search(rf"\b{name}\.(?:push|emplace)_back\s*\(", host)
         cleared = re.search(rf"\b{name}\.(?:clear|resize)\s*\(", host)
         if more is not None and cleared is None:
-            at = host.count("\n", 0, more.start()) + 1
+            at = cpp_code.line_at(host, more.start())
             return (
                 f"`{name}` has `{length}` elements from line {number} on, all 0, and line {at} "
                 f"appends others behind them: store `{name}[i]`, or declare it without a length"
@@ -353,7 +353,7 @@ def never_allocated_hint(text: str, kernel: str) -> str:
             made = re.search(rf"&\s*{word}\b[^\n]*\n", host)
             cleared = re.compile(rf"\b{word}\s*=\s*(?:nullptr|NULL|0)\s*;")
             if made and (lost := cleared.search(host, made.end())) is not None:
-                line = host.count("\n", 0, lost.end()) + 1
+                line = cpp_code.line_at(host, lost.end())
                 return (
                     f"line {line} sets the pointer `{given}` itself to 0, not what it points to: "
                     f"cudaMemset({given}, 0, bytes)"
@@ -401,7 +401,7 @@ def allocations(text: str, name: str) -> list[tuple[int, str]]:
         size = arguments[1] if match[1] and len(arguments) > 1 else ", ".join(arguments)
         if match[1] == "cudaMallocPitch" and len(arguments) == 4:
             size = f"{arguments[1].lstrip('& ')} * {arguments[3]}"
-        found.append((bare.count("\n", 0, match.start()) + 1, " ".join(size.split())))
+        found.append((cpp_code.line_at(bare, match.start()), " ".join(size.split())))
     return found
 
 

@@ -72,7 +72,7 @@ def shared_bytes_hint(text: str, kernel: str, name: str) -> str:
     """Return how many bytes a launch gives an array that is `extern __shared__`; or ""."""
     body = cpp_code.kernels(text).get(kernel)
     word = rf"\bextern\s+__shared__\b[^;]{{0,200}}\b{re.escape(name)}\s*\[\s*\]"
-    launched = [one for one in cpp_code.launches(text) if one.kernel == kernel]
+    launched = cpp_code.launches_of(text, kernel)
     if body is None or not name or not re.search(word, body.body) or len(launched) != 1:
         return ""
     line, given = launched[0].line, launched[0].shared

@@ -18,6 +18,7 @@ from grader.checks.source.cpp_code import (
     closing,
     end_of_statement,
     first_value,
+    line_at,
     split,
     without_comments,
     without_number_casts,
@@ -332,10 +333,10 @@ def loops(text: str) -> Iterator[Loop]:
         else:
             start = bare[max(0, found.start() - 200) : found.start()].rpartition(";")[0]
             start = start.rpartition(";")[2] + ";"
-        first = bare.count("\n", 0, found.start()) + 1
+        first = line_at(bare, found.start())
         yield Loop(
             first=first,
-            last=bare.count("\n", 0, end) + 1,
+            last=line_at(bare, end),
             start=start,
             condition=condition,
             step=step,

@@ -29,11 +29,11 @@ def pitch_of_rows(buffer: str, kernel: cpp_code.Kernel, text: str) -> str:
         return ""
     word, host = re.escape(buffer), cpp_code.host_code(text)
     call = rf"\bcudaMallocPitch\s*\([^;]{{0,300}}&\s*{word}\s*,\s*&\s*(\w+)\s*,"
-    launch = next((one for one in cpp_code.launches(text) if buffer in one.arguments), None)
+    launch = cpp_code.launch_with(text, buffer)
     made = re.search(call, host)
     if made is None or launch is None or launch.kernel != kernel.name:
         return ""
-    line, pitch = host.count("\n", 0, made.start()) + 1, made[1]
+    line, pitch = cpp_code.line_at(host, made.start()), made[1]
     begins = (
         f"rows of `{buffer}` begin `{pitch}` bytes apart, as cudaMallocPitch in line {line} says"
     )
@@ -53,7 +53,7 @@ def pitch_of_rows(buffer: str, kernel: cpp_code.Kernel, text: str) -> str:
 def _filled_in_part(buffer: str, kernel: str, text: str) -> str:
     """Recognise a cudaMemset or copy of other bytes than the memory was given."""
     host, given = cpp_code.host_code(text), allocations(text, buffer)
-    launch = next((one for one in cpp_code.launches(text) if buffer in one.arguments), None)
+    launch = cpp_code.launch_with(text, buffer)
     if launch is None or launch.kernel != kernel or len(given) != 1:
         return ""
     before = "\n".join(host.split("\n")[: launch.line - 1])
@@ -68,7 +68,7 @@ def _filled_in_part(buffer: str, kernel: str, text: str) -> str:
     size = product(arguments[2], host)
     if size is None or size == product(given[0][1], host):
         return ""
-    line = before.count("\n", 0, call.start()) + 1
+    line = cpp_code.line_at(before, call.start())
     verb = "sets" if call[1] == "set" else "copies"
     return (
         f"line {line} {verb} `{arguments[2]}` bytes of `{buffer}`, but line {given[0][0]} gives it "
@@ -79,7 +79,7 @@ def _filled_in_part(buffer: str, kernel: str, text: str) -> str:
 def _filled_elsewhere(buffer: str, kernel: str, text: str) -> str:
     """Name the only copy before the launch, if it fills the memory piece by piece."""
     host = cpp_code.host_code(text)
-    launch = next((one for one in cpp_code.launches(text) if buffer in one.arguments), None)
+    launch = cpp_code.launch_with(text, buffer)
     before = "\n".join(host.split("\n")[: launch.line - 1]) if launch else ""
     name = re.escape(buffer)
     calls = list(
@@ -87,7 +87,7 @@ def _filled_elsewhere(buffer: str, kernel: str, text: str) -> str:
     )
     if launch is None or launch.kernel != kernel or len(calls) != 1:
         return ""
-    line = before.count("\n", 0, calls[0].start()) + 1
+    line = cpp_code.line_at(before, calls[0].start())
     return (
         f"line {line} copies to `{' '.join(calls[0][2].split())}`: compare the elements that this "
         f"fills with those that `{kernel}` reads, which are others"
