@@ -1,5 +1,7 @@
 """out = softmax(scale * q k^T) v, for each head, and its gradients."""
 
+import math
+
 import torch
 
 
@@ -67,6 +69,9 @@ def mistakes(inputs):
             torch.softmax(scores / q.shape[2] ** 0.5, dim=2) @ v
         ),
         "the scores are divided by `scale`": torch.softmax(products / scale, dim=2) @ v,
+        "the power is that of 2: exp2 in the place of exp needs the scores times log2(e)": (
+            torch.softmax(scores * math.log(2.0), dim=2) @ v
+        ),
         "the weights are not divided by their sum": power @ v,
         "the largest score is subtracted in the sum of the powers, but not in the power": (
             (scores.exp() / power.sum(dim=2, keepdim=True)) @ v
@@ -100,6 +105,11 @@ def mistakes(inputs):
         "the last key is left out of the weighted sum": weights[:, :, :-1] @ v[:, :-1],
         "the first key is left out of the weighted sum": weights[:, :, 1:] @ v[:, 1:],
     }
+    one_more = torch.cat([scores, torch.zeros_like(scores[:, :, :1])], dim=2)
+    made[
+        "one more key is counted, with the score 0: the largest score begins with minus infinity, "
+        "the sum of the powers with 0"
+    ] = torch.softmax(one_more, dim=2)[:, :, :n] @ v
     for tile in (16, 32, 64):
         padding = torch.zeros(q.shape[0], n, -n % tile, dtype=torch.float64)
         padded = torch.softmax(torch.cat([scores, padding], dim=2), dim=2)[:, :, :n]
