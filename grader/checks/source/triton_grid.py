@@ -44,14 +44,7 @@ def triton_grid_hint(
         return ""
     functions = [node for node in walk(tree) if isinstance(node, ast.FunctionDef)]
     body = next((one for one in functions if one.name == kernel), None)
-    launched = [
-        (call, function)
-        for function in functions
-        for call in walk(function)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Subscript)
-        and ast.unparse(call.func.value) == kernel
-    ]
+    launched = _launches(functions, kernel)
     if body is None or len(launched) != 1:
         return ""
     ((call, function),) = launched
@@ -79,6 +72,20 @@ def triton_grid_hint(
     )
 
 
+def _launches(
+    functions: Sequence[ast.FunctionDef], kernel: str
+) -> list[tuple[ast.Call, ast.FunctionDef]]:
+    """Return the launches of a kernel, `kernel[grid](…)`, and the function that each is in."""
+    return [
+        (call, function)
+        for function in functions
+        for call in walk(function)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and ast.unparse(call.func.value) == kernel
+    ]
+
+
 def any_grid_hint(text: str, signature: Signature) -> str:
     """Return why the grid of any of the kernels is too small, "" if that is not clear."""
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
@@ -91,17 +98,11 @@ def let_through_hint(text: str, kernel: str, line: int | None) -> str:
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
     functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
     body = next((one for one in functions if one.name == kernel), None)
-    launched = [
-        call
-        for function in functions
-        for call in walk(function)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Subscript)
-        and ast.unparse(call.func.value) == kernel
-    ]
+    launched = _launches(functions, kernel)
     if body is None or len(launched) != 1:
         return ""
-    passed = {one.arg: at for one, at in zip(body.args.args, launched[0].args, strict=False)}
+    ((call, _),) = launched
+    passed = {one.arg: at for one, at in zip(body.args.args, call.args, strict=False)}
     tests = [
         node
         for node in walk(body)
@@ -178,14 +179,8 @@ def _has_fixed_width(
     functions: Sequence[ast.FunctionDef], kernel: ast.FunctionDef, name: str
 ) -> bool:
     """True if all launches pass a number for a parameter, or none does and it is tuned."""
-    passed = [
-        (_passed(kernel, call).get(name), values_of(host))
-        for host in functions
-        for call in walk(host)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Subscript)
-        and ast.unparse(call.func.value) == kernel.name
-    ]
+    launched = _launches(functions, kernel.name)
+    passed = [(_passed(kernel, call).get(name), values_of(host)) for call, host in launched]
     if any(given is not None for given, _ in passed):
         return all(given and _constant(given, values) is not None for given, values in passed)
     marks = [one for one in kernel.decorator_list if "Config(" in ast.unparse(one)]

@@ -29,17 +29,11 @@ def transposed(given: PatternInput) -> str | None:
 
 def tile_transposed(given: PatternInput) -> str | None:
     """Recognise tiles in the right place whose rows and columns are swapped."""
-    actual, expected = given.comparison.actual, given.comparison.expected
-    if expected.dim() != 2:
+    if given.comparison.expected.dim() != 2:
         return None
     for side in _TILES:
-        down, across = (extent // side for extent in expected.shape)
-        if down * across < 2:
-            continue
-        whole = (slice(down * side), slice(across * side))
-        tiles = (down, side, across, side)
-        transposed = expected[whole].reshape(tiles).transpose(1, 3)
-        if accepts_all(actual[whole].reshape(tiles), transposed, given.tolerance):
+        down, across = (extent // side for extent in given.comparison.expected.shape)
+        if down * across >= 2 and _with_tiles_turned(given, side, (down, across), (1, 3)):
             return (
                 f"the tile is not turned: within each {side}×{side} tile, rows and columns are "
                 "swapped"
@@ -49,22 +43,31 @@ def tile_transposed(given: PatternInput) -> str | None:
 
 def tiles_misplaced(given: PatternInput) -> str | None:
     """Recognise turned tiles whose places are not swapped."""
-    actual, expected = given.comparison.actual, given.comparison.expected
-    if expected.dim() != 2:
+    if given.comparison.expected.dim() != 2:
         return None
     for side in _TILES:
-        number = min(extent // side for extent in expected.shape)
-        if number < 2:
-            continue
-        whole = (slice(number * side), slice(number * side))
-        tiles = (number, side, number, side)
-        moved = expected[whole].reshape(tiles).transpose(0, 2)
-        if accepts_all(actual[whole].reshape(tiles), moved, given.tolerance):
+        number = min(extent // side for extent in given.comparison.expected.shape)
+        if number >= 2 and _with_tiles_turned(given, side, (number, number), (0, 2)):
             return (
                 f"each {side}×{side} tile is right in itself, but stored in the place of another: "
                 "tile row and tile column are swapped"
             )
     return None
+
+
+def _with_tiles_turned(
+    given: PatternInput, side: int, number: tuple[int, int], axes: tuple[int, int]
+) -> bool:
+    """True if a matrix is right with two axes of its tiles swapped.
+
+    The axes are tile row, row in the tile, tile column and column in it. `number` whole tiles are
+    compared, down and across.
+    """
+    down, across = number
+    whole = (slice(down * side), slice(across * side))
+    tiles = (down, side, across, side)
+    turned = given.comparison.expected[whole].reshape(tiles).transpose(*axes)
+    return accepts_all(given.comparison.actual[whole].reshape(tiles), turned, given.tolerance)
 
 
 def row_stride(given: PatternInput) -> str | None:
