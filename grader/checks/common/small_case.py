@@ -55,9 +55,7 @@ def smallest_case(assignment: Assignment, cases: Sequence[Case]) -> Case | None:
 
 def unnamed(case: Case) -> Case:
     """Return the case without the sizes in its name if it is hidden: messages contain names."""
-    if case.visibility is Visibility.VISIBLE:
-        return case
-    return replace(case, name="a hidden case")
+    return replace(case, name=case.name_for_students)
 
 
 def _largest_small(

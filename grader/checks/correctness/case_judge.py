@@ -153,45 +153,43 @@ class CaseJudge:
         written_late = self._written_late(buffers, snapshots)
         if written_late is not None:
             return case_result(self._case, written_late)
-        wrong = self._first_wrong(comparisons, buffers, snapshots)
-        if wrong is None:
+        refusal = next((c.refusal for c in comparisons if not c.accepted), "")
+        if refusal:
+            refused = case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, refusal))
+            return replace(refused, elements=elements)
+        found = self._first_wrong(comparisons, buffers, snapshots)
+        if found is None:
             tolerated = [_within_fraction(c) for c in comparisons if c.within_fraction]
             accepted = Diagnosis(Verdict.ACCEPTED, "; ".join(tolerated) or "right")
             return replace(case_result(self._case, accepted), elements=elements)
-        if wrong.refusal:
-            refused = case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, wrong.refusal))
-            return replace(refused, elements=elements)
-        return self._wrong_answer(wrong, comparisons, buffers, snapshots)
+        return self._wrong_answer(*found, comparisons, snapshots)
 
     def _first_wrong(
         self,
         comparisons: Sequence[Comparison],
         buffers: list[Buffer],
         snapshots: dict[str, torch.Tensor],
-    ) -> Comparison | None:
-        """Return the first output that is not accepted.
+    ) -> tuple[Comparison, torch.Tensor] | None:
+        """Return the first output that is not accepted, and how many bytes of each are unwritten.
 
         What is never written is wrong, whatever fraction of the elements may be.
         """
-        for one in comparisons:
-            if not one.accepted:
-                return one
-        for one in comparisons:
-            if one.within_fraction:
-                unwritten = self._unwritten_bytes(buffers, one, snapshots)
-                if bool((one.wrong & (unwritten == one.element_bytes)).any()):
-                    return one
+        wrong = next((c for c in comparisons if not c.accepted), None)
+        for one in [wrong] if wrong else [c for c in comparisons if c.within_fraction]:
+            unwritten = self._unwritten_bytes(buffers, one, snapshots)
+            missing = one.wrong & (unwritten == one.element_bytes)
+            if not one.accepted or bool(missing.any()):
+                return one, unwritten
         return None
 
     def _wrong_answer(
         self,
         wrong: Comparison,
+        unwritten: torch.Tensor,
         comparisons: Sequence[Comparison],
-        buffers: list[Buffer],
         snapshots: dict[str, torch.Tensor],
     ) -> CaseResult:
         """Return the result of a case of which an output is `wrong`, with what explains it."""
-        unwritten = self._unwritten_bytes(buffers, wrong, snapshots)
         again, poison = self._again or (None, None)
         given = PatternInput(
             comparison=wrong,
