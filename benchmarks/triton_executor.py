@@ -82,7 +82,7 @@ def execute_launches() -> None:
     for _ in range(3):
         os.open(os.devnull, os.O_WRONLY)  # descriptor 4 is the executor's report
     ours, theirs = socket.socketpair()
-    executor = triton_executor.Executor(checked=True, host_writes=True)
+    executor = triton_executor.Executor(launches.LaunchMode(checked=True), host_writes=True)
 
     def serve() -> None:
         while True:

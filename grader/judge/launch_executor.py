@@ -38,12 +38,11 @@ _OWN = ("counters", "finding", "findings", "forged", "host_left", "host_wrote",
 
 
 class LaunchExecutor:
-    """One executor process; use it as a context manager. `checked` finds races and the like.
+    """One executor process; use it as a context manager.
 
     `worker` is the program of the worker whose launches it executes.
-    With `host_writes` the submission's host code may compute outputs; with `idle` launches are
-    left out; with `records` they are recorded. `code` are folders with the code of launches, of
-    which accesses are counted then.
+    With `host_writes` the submission's host code may compute outputs. `code` are folders with the
+    code of launches, of which accesses are counted then.
     """
 
     def __init__(
@@ -51,11 +50,9 @@ class LaunchExecutor:
         server: PythonServer,
         limits: Limits,
         *,
+        mode: launches.LaunchMode,
         worker: str,
-        checked: bool,
         host_writes: bool,
-        idle: bool = False,
-        records: bool = False,
         code: Sequence[Path] = (),
     ) -> None:
         self._limits = limits
@@ -74,12 +71,10 @@ class LaunchExecutor:
                         entry="",
                         device=Device.CPU,
                         cwd=self._folder,
-                        idle=idle,
+                        mode=mode,
                         executes=True,
                         worker=worker,
-                        checked=checked,
                         host_writes=host_writes,
-                        records=records,
                     ),
                     channel=self._channel.worker_end.fileno(),
                     limits=spawn.Limits(memory_mib=limits.memory_mib + _MEMORY_MIB),

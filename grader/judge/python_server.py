@@ -31,28 +31,20 @@ _HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 class Request:
     """A request to fork a worker for `file` in the folder `cwd`.
 
-    With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
-    configuration, from number `turn` on, and with `trials` the first call with a key launches it
-    twice. With `idle`, launches are left out. A process that `executes` is the executor of a
-    worker's launches, and runs no submission; `checked` makes it find races and the like,
-    `host_writes` lets host code compute outputs, `records` makes it record the launches. `target`
-    is the compute capability for which launches are compiled without a GPU. If `launched`, the
-    entry is a kernel, which the worker launches. `worker` is the program of the language.
+    A process that `executes` is the executor of a worker's launches, and runs no submission;
+    `host_writes` lets host code compute outputs. `target` is the compute capability for which
+    launches are compiled without a GPU. If `launched`, the entry is a kernel, which the worker
+    launches. `worker` is the program of the language.
     """
 
     file: Path
     entry: str
     device: Device
     cwd: Path
-    tuning: bool = False
-    idle: bool = False
+    mode: launches.LaunchMode = launches.ONCE_EACH
     executes: bool = False
-    checked: bool = False
     host_writes: bool = False
-    records: bool = False
     target: int = field(default_factory=lambda: course_target().capability)
-    turn: int = 0
-    trials: bool = False
     launched: bool = False
     worker: str = Language.TRITON.worker
 

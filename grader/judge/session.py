@@ -27,6 +27,7 @@ from grader.judge.outcome import OF_LIMIT, OF_STATUS, Outcome, Status, compiled_
 from grader.judge.python_server import PythonServer, Request
 from grader.judge.time_budget import TimeBudget
 from grader.protocol import programs, wire
+from grader.protocol.launches import ONCE_EACH, LaunchMode
 from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
@@ -54,15 +55,11 @@ _CHANNEL_CLOSED = "closed its channel to the grader"
 class Session:
     """A worker process for one built submission; use it as a context manager.
 
-    `tool_command`, such as compute-sanitizer's, is put in front of the worker's. `watch_memory`
-    makes the executor of a Triton submission's launches look for races and the like, `records`
-    makes it record them. `target` is the GPU for which launches are compiled without one, by
-    default the course's.
-    `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
-    Triton submission's autotuners work as outside the grader; else `turn` is the number of their
-    first configuration, and with `trials` the first call with a key launches it twice. With `idle`,
-    its launches are left out. `code` are folders with the code of its launches for a GPU,
-    with which their accesses are counted. Calls and the load spend from `budget`.
+    `tool_command`, such as compute-sanitizer's, is put in front of the worker's. `host_settings`
+    configure the emulation's runtime for a CUDA C++ submission. `mode` is about the launches of a
+    submission in Python, `target` the GPU for which they are compiled without one, by default the
+    course's. `code` are folders with their code for a GPU, with which their accesses are counted.
+    Calls and the load spend from `budget`.
 
     A worker starts with the kernels that earlier workers have compiled. With `contributes`, it
     passes on its own kernels: those compiled before `contribute_kernels` is called, after which it
@@ -76,14 +73,9 @@ class Session:
         server: PythonServer | None,
         *,
         tool_command: tuple[str, ...] | None = None,
-        watch_memory: bool = False,
-        records: bool = False,
-        target: Target | None = None,
         host_settings: str = "",
-        tuning: bool = False,
-        idle: bool = False,
-        turn: int = 0,
-        trials: bool = False,
+        mode: LaunchMode = ONCE_EACH,
+        target: Target | None = None,
         code: Sequence[Path] = (),
         contributes: bool = False,
         budget: TimeBudget | None = None,
@@ -93,16 +85,13 @@ class Session:
         self._device = built.device
         self._budget = budget
         self._compiled = built.compiled
-        self._uses_compiled = self._imports and not idle
+        self._uses_compiled = self._imports and not mode.idle
         self._contributes = contributes and self._imports
         self._limits = limits
         self._tool = tool_command
         self._executor: LaunchExecutor | None = None
         self._host_settings = host_settings
-        self._tuning = tuning
-        self._idle = idle
-        self._turn = turn
-        self._trials = trials
+        self._mode = mode
         self._target = target
         self._ended: spawn.Ended | None = None
         self._alive = True
@@ -117,7 +106,7 @@ class Session:
             shutil.copyfile(built.path, self._copy)
             link = None
             # Timed calls launch nothing without a GPU: only tests time there.
-            executed = built.device is Device.CPU and not tuning
+            executed = built.device is Device.CPU and not mode.tuning
             if self._imports and server is None and (executed or tool_command is None):
                 raise GraderError("a Python submission needs the Python server")
             if self._imports and executed:
@@ -125,11 +114,9 @@ class Session:
                 self._executor = LaunchExecutor(
                     server,
                     limits,
+                    mode=mode,
                     worker=built.language.worker,
-                    checked=watch_memory,
                     host_writes=built.torch_allowed,
-                    idle=idle,
-                    records=records,
                     code=code,
                 )
                 undo.callback(self._executor.close)
@@ -155,10 +142,7 @@ class Session:
                 launched=built.launched,
                 worker=built.language.worker,
                 cwd=self._folder,
-                tuning=self._tuning,
-                idle=self._idle,
-                turn=self._turn,
-                trials=self._trials,
+                mode=self._mode,
                 target=(self._target or course_target()).capability,
             )
             channel = self._channel.worker_end.fileno()

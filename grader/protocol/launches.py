@@ -32,6 +32,7 @@ import json
 import re
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 LINK_FD = 5  # in the worker and in the executor
@@ -57,6 +58,27 @@ MOST_HEADER = 4 << 20
 MOST_BLOBS = 300
 MOST_BYTES = 4 << 30
 _CHUNK = 16 << 20  # that a frame promises more costs nobody memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchMode:
+    """How a Python submission's launches are made.
+
+    With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
+    configuration, from number `turn` on, and with `trials` the first call with a key launches it
+    twice. With `idle`, launches are left out. `checked` makes the executor find races and the
+    like, `records` makes it record the launches.
+    """
+
+    tuning: bool = False
+    turn: int = 0
+    trials: bool = False
+    idle: bool = False
+    checked: bool = False
+    records: bool = False
+
+
+ONCE_EACH = LaunchMode()
 
 
 class Stream(Protocol):

@@ -31,8 +31,8 @@ _MOST_GRIDS_TOLD = 4  # of a call
 class NumbaExecutor(triton_executor.Executor):
     """The buffers of the judge, and the call that is running."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
+    def __init__(self, mode: launches.LaunchMode, *, host_writes: bool) -> None:
+        super().__init__(mode, host_writes=host_writes)
         self._kernels_of: list[Kernel | str] = []
         self._threads = memory.Memory(self._found, self._checked)
         self._counting = Counting()
@@ -183,6 +183,6 @@ def _passed(values: list[View | int | float], kernel: Kernel) -> list[View | byt
     return given
 
 
-def serve(link: int, **settings: Any) -> None:
+def serve(link: int, mode: launches.LaunchMode, *, host_writes: bool) -> None:
     """Carry out the judge's commands and the worker's messages until the judge is gone."""
-    triton_executor.serve(link, kind=NumbaExecutor, **settings)
+    triton_executor.serve(link, mode, host_writes=host_writes, kind=NumbaExecutor)

@@ -15,16 +15,16 @@ from grader.worker import python_worker
 class NumbaWorker(python_worker.Worker):
     """The commands of `wire`."""
 
-    def _install(self, *, tuning: bool, idle: bool, target: int, turn: int, trials: bool) -> None:
+    def _install(self, mode: launches.LaunchMode, target: int) -> None:
         from grader.worker import numba_launches
 
         if self._device == "cuda":
-            if idle:
+            if mode.idle:
                 numba_launches.leave_out()
-            elif not tuning:  # timing has a budget of its own for the first call
+            elif not mode.tuning:  # timing has a budget of its own for the first call
                 numba_launches.report_compiler()
             return
-        if tuning:
+        if mode.tuning:
             return  # only tests time without a GPU
         from grader.worker import numba_arrays, triton_launches
 
@@ -91,11 +91,11 @@ def prepare() -> None:
     cuda.compile_ptx(first, (array,), cc=(8, 0), lineinfo=True)
 
 
-def serve_executor(link: int, **settings: Any) -> None:
+def serve_executor(link: int, mode: launches.LaunchMode, *, host_writes: bool) -> None:
     """Be the executor of another worker's launches."""
     from grader.worker import numba_executor
 
-    numba_executor.serve(link, **settings)
+    numba_executor.serve(link, mode, host_writes=host_writes)
 
 
 def serve(file: str, entry: str, device: str, **settings: Any) -> None:

@@ -26,8 +26,7 @@ from grader.worker import forking, worker_log
 
 _HUGE, _MADV_COLLAPSE = 2 << 20, 25
 # What a request says to an executor, and to a worker.
-_EXECUTOR = ("checked", "host_writes", "idle", "records")
-_WORKER = ("file", "entry", "device", "tuning", "idle", "target", "turn", "trials", "launched")
+_WORKER = ("file", "entry", "device", "target", "launched")
 
 
 def prepare(device: str) -> dict[str, str]:
@@ -103,11 +102,12 @@ def main() -> None:
             worker_log.tell_unusable(error)  # what is told before belongs to no command
             wire.answer(channel, number, wire.LOAD_FAILED)
         os._exit(wire.EXIT_FAILED)
+    mode = launches.LaunchMode(**request["mode"])
     try:
         if request["executes"]:
-            program.serve_executor(launches.LINK_FD, **{name: request[name] for name in _EXECUTOR})
+            program.serve_executor(launches.LINK_FD, mode, host_writes=request["host_writes"])
         else:
-            program.serve(**{name: request[name] for name in _WORKER})
+            program.serve(**{name: request[name] for name in _WORKER}, mode=mode)
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:

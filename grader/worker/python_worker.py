@@ -27,9 +27,8 @@ from grader.worker import host_memory, worker_log
 class Worker:
     """The commands of `wire`, one method each.
 
-    `target` is the compute capability for which Triton compiles without a GPU, `turn` the number
-    of the first configuration of autotuners; with `trials`, they try it out as tuning does. If
-    `launched`, the entry is a kernel, and the last arguments of a call are its launch.
+    `target` is the compute capability for which Triton compiles without a GPU. If `launched`, the
+    entry is a kernel, and the last arguments of a call are its launch.
     """
 
     def __init__(
@@ -38,11 +37,8 @@ class Worker:
         entry: str,
         device: str,
         *,
-        tuning: bool = False,
-        idle: bool = False,
+        mode: launches.LaunchMode,
         target: int = 80,
-        turn: int = 0,
-        trials: bool = False,
         launched: bool = False,
     ) -> None:
         import torch
@@ -62,21 +58,21 @@ class Worker:
         self._prepared: list[list[Any]] = []
         self._host_mode: Any = contextlib.nullcontext
         self._torch_log: Any = contextlib.nullcontext
-        self._install(tuning=tuning, idle=idle, target=target, turn=turn, trials=trials)
+        self._install(mode, target)
 
-    def _install(self, *, tuning: bool, idle: bool, target: int, turn: int, trials: bool) -> None:
+    def _install(self, mode: launches.LaunchMode, target: int) -> None:
         """Patch what the submission imports."""
         device, file = self._device, self._file
         # Each import is here because it is slow or patches triton.
-        if not tuning:
+        if not mode.tuning:
             from grader.worker import triton_autotune
 
-            triton_autotune.install(turn, trials=trials)
+            triton_autotune.install(mode.turn, trials=mode.trials)
         if device == "cuda":
             from grader.worker import triton_cache_key
 
             triton_cache_key.install()
-            if not tuning:  # timing has a budget of its own for the first call
+            if not mode.tuning:  # timing has a budget of its own for the first call
                 from grader.worker import triton_compile_time
 
                 triton_compile_time.install()
@@ -84,15 +80,15 @@ class Worker:
             from grader.worker import triton_host
 
             self._host_mode = triton_host.install(file, target_of(target))
-        if device != "cuda" and not tuning:
+        if device != "cuda" and not mode.tuning:
             from grader.worker import triton_launches
 
             link = socket.socket(fileno=launches.LINK_FD)
             self._launches = triton_launches.install(link)
-        if idle or self._launches is not None:
+        if mode.idle or self._launches is not None:
             from grader.worker import triton_no_launch
 
-            if idle and device == "cuda":  # else the executor leaves launches out
+            if mode.idle and device == "cuda":  # else the executor leaves launches out
                 triton_no_launch.install()
             self._torch_log = triton_no_launch.torch_watched
 
@@ -275,11 +271,11 @@ def prepare() -> None:
     """Do nothing: the server imports torch and Triton before all workers."""
 
 
-def serve_executor(link: int, **settings: Any) -> None:
+def serve_executor(link: int, mode: launches.LaunchMode, *, host_writes: bool) -> None:
     """Be the executor of another worker's launches."""
     from grader.worker import triton_executor
 
-    triton_executor.serve(link, **settings)
+    triton_executor.serve(link, mode, host_writes=host_writes)
 
 
 def serve(
@@ -316,4 +312,4 @@ def serve(
 
 if __name__ == "__main__":
     # Not forked, so that a tool can observe this process from its start.
-    serve(*sys.argv[1:4], launched=wire.LAUNCHED in sys.argv[4:])
+    serve(*sys.argv[1:4], mode=launches.ONCE_EACH, launched=wire.LAUNCHED in sys.argv[4:])

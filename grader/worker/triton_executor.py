@@ -63,19 +63,17 @@ _MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, Ind
 class Executor:
     """The buffers of the judge, and the call that is running."""
 
-    def __init__(
-        self, *, checked: bool, host_writes: bool, idle: bool = False, records: bool = False
-    ) -> None:
-        self._idle = idle
-        self._recording = Recording(Path(launches.RECORDING)) if records else None
+    def __init__(self, mode: launches.LaunchMode, *, host_writes: bool) -> None:
+        self._idle = mode.idle
+        self._recording = Recording(Path(launches.RECORDING)) if mode.records else None
         self._blind = False  # the rest of this call's launches is recorded, and not executed
-        self._checked = checked
+        self._checked = mode.checked
         self._host_writes = host_writes
         self._buffers: dict[int, ExecutorBuffer] = {}
         self._mapped: list[tuple[int, int]] = []
         self._texts: list[Module | str] = []  # why there is no module
         self._found = findings.Findings()
-        self._memory = memory.Memory(self._found, checked=checked)
+        self._memory = memory.Memory(self._found, checked=mode.checked)
         self._running = False
         self._stopped: str | None = None
         self._left_s = 0.0
@@ -494,11 +492,9 @@ class _Link:
 
 def serve(
     link_fd: int,
+    mode: launches.LaunchMode,
     *,
-    checked: bool,
     host_writes: bool,
-    idle: bool = False,
-    records: bool = False,
     kind: type[Executor] = Executor,
 ) -> None:
     """Carry out the judge's commands and the worker's messages until the judge is gone."""
@@ -506,7 +502,7 @@ def serve(
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     link = socket.socket(fileno=link_fd)
     stream = _Link(link, channel)
-    running = kind(checked=checked, host_writes=host_writes, idle=idle, records=records)
+    running = kind(mode, host_writes=host_writes)
     commands: dict[int, wire.Handler] = {
         wire.ATTACH: lambda payload, descriptors: running.attach(payload, descriptors[0]),
         wire.DETACH: lambda *_: running.detach(),

@@ -41,6 +41,7 @@ from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
 from grader.languages.registry import support_of
 from grader.protocol import wire
+from grader.protocol.launches import LaunchMode
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import process_tree
@@ -159,7 +160,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         )
 
         def start(side: str, what: Built, how: Cost) -> Session:
-            session = Clocked(what, Limits(), server, tuning=True)
+            session = Clocked(what, Limits(), server, mode=LaunchMode(tuning=True))
             session.clock, session.cost, session.side = clock, how, side
             clock.sides[session.pid] = side
             return session

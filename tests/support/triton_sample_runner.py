@@ -127,10 +127,13 @@ def run(file: str, *, checked: bool, code: str | None = None) -> dict[str, Any]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
 
         def execute() -> None:
-            triton_executor.serve(launches.LINK_FD, checked=checked, host_writes=False)
+            mode = launches.LaunchMode(checked=checked)
+            triton_executor.serve(launches.LINK_FD, mode, host_writes=False)
 
         executor = Process(execute, ours)
-        worker = Process(lambda: python_worker.serve(file, "entry", "cpu"), theirs)
+        worker = Process(
+            lambda: python_worker.serve(file, "entry", "cpu", mode=launches.ONCE_EACH), theirs
+        )
         ours.close()
         theirs.close()
         try:

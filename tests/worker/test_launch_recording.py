@@ -14,6 +14,7 @@ from recordings import Record, records, replay
 from grader.assignment.signature import ElementType
 from grader.judge.buffers import Buffer, make_buffer
 from grader.protocol import launches
+from grader.protocol.launches import LaunchMode
 from grader.vocabulary import Device, Memory, Role
 from grader.worker import triton_executor, worker_log
 
@@ -72,7 +73,9 @@ class Call:
         self.buffers = [self._buffer("input", Role.IN), self._buffer("output", Role.OUT)]
         self.buffers[0].fill(torch.arange(N).float())
         self.buffers[1].poison(0xFF)
-        self.executor = triton_executor.Executor(checked=True, host_writes=True, records=True)
+        self.executor = triton_executor.Executor(
+            LaunchMode(checked=True, records=True), host_writes=True
+        )
         for slot, buffer in enumerate(self.buffers):
             message = buffer.message(slot, uninitialised=True)
             self.executor.attach(message, buffer.descriptor)

@@ -22,6 +22,7 @@ from grader.assignment.signature import ElementType
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.channel import Channel
 from grader.protocol import launches, wire
+from grader.protocol.launches import LaunchMode
 from grader.vocabulary import Device, Memory, Role
 from grader.worker import triton_executor, worker_log
 
@@ -107,7 +108,7 @@ def executor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[triton_executor.Executor]:
     monkeypatch.chdir(tmp_path)
-    made = triton_executor.Executor(checked=request.param, host_writes=False)
+    made = triton_executor.Executor(LaunchMode(checked=request.param), host_writes=False)
     for slot, buffer in enumerate(buffers):
         made.attach(buffer.message(slot, uninitialised=True), buffer.descriptor)
     yield made
@@ -148,7 +149,7 @@ def test_an_idle_executor_leaves_launches_out(
 ) -> None:
     """So that nothing in the worker decides what is left out."""
     monkeypatch.chdir(tmp_path)
-    idle = triton_executor.Executor(checked=False, host_writes=True, idle=True)
+    idle = triton_executor.Executor(LaunchMode(idle=True), host_writes=True)
     for slot, buffer in enumerate(buffers):
         idle.attach(buffer.message(slot), buffer.descriptor)
     begin(idle)
@@ -586,7 +587,7 @@ class Served:
                 os.closerange(launches.LINK_FD + 1, 256)
                 os.chdir(folder)
                 signal.alarm(60)
-                triton_executor.serve(launches.LINK_FD, checked=True, host_writes=False)
+                triton_executor.serve(launches.LINK_FD, LaunchMode(checked=True), host_writes=False)
             finally:
                 os._exit(70)
         theirs.close()

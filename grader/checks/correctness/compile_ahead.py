@@ -23,6 +23,7 @@ from grader.gpu.nvml import Gpu
 from grader.judge.oracle import CaseData
 from grader.judge.session import Session
 from grader.judge.time_budget import TimeBudget
+from grader.protocol.launches import LaunchMode
 from grader.system.retry import Pool
 from grader.vocabulary import Visibility
 
@@ -67,7 +68,7 @@ def _call_each(
             setup.built,
             limits,
             setup.server,
-            turn=turn,
+            mode=LaunchMode(turn=turn),
             contributes=True,
             # Not the submission's: these calls are made in addition.
             budget=TimeBudget(limits),

@@ -25,6 +25,7 @@ from grader.judge.oracle import CaseData, Oracle
 from grader.judge.patterns.error_map import keep_one_map
 from grader.judge.patterns.error_pattern import Detectors
 from grader.judge.session import Session
+from grader.protocol.launches import LaunchMode
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
 from grader.text.hints import matching_hint
@@ -72,7 +73,7 @@ def check_correctness(
                 limits,
                 setup.server,
                 host_settings=host_settings,
-                trials=True,
+                mode=LaunchMode(trials=True),
                 contributes=visibility is Visibility.VISIBLE,
                 budget=setup.budget,
             )

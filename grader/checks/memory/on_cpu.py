@@ -32,6 +32,7 @@ from grader.checks.memory.verdict import ToolResult, combine
 from grader.checks.memory.writers import small_writers
 from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
+from grader.protocol.launches import LaunchMode
 from grader.report.evidence import Finding, MemoryEvidence
 from grader.text.hints import filled
 from grader.vocabulary import Device, Memory, Visibility
@@ -187,7 +188,7 @@ def check_triton_memory(
             setup.built,
             setup.assignment.limits,
             setup.server,
-            watch_memory=True,
+            mode=LaunchMode(checked=True),
             budget=setup.budget,
         ) as session:
             return executor_result(setup, session, cases)

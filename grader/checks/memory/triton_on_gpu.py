@@ -31,6 +31,7 @@ from grader.checks.memory.on_gpu import (
 from grader.checks.memory.sanitizer_result import not_run
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
+from grader.protocol.launches import LaunchMode
 from grader.protocol.targets import Target
 from grader.report.evidence import MemoryEvidence
 from grader.system.retry import Pool
@@ -59,8 +60,7 @@ def check_triton_gpu_memory(
                     built,
                     setup.assignment.limits,
                     setup.server,
-                    watch_memory=True,
-                    records=True,
+                    mode=LaunchMode(checked=True, records=True),
                     target=target,
                     budget=setup.budget,
                 )

@@ -40,6 +40,7 @@ from grader.gpu.nvml import Gpu
 from grader.judge.gpu_out_of_memory import gpu_errors
 from grader.judge.oracle import Oracle
 from grader.judge.session import Session
+from grader.protocol.launches import LaunchMode
 from grader.report.evidence import PerformanceEvidence
 from grader.report.verdict import Verdict
 from grader.timing.decision import (
@@ -227,7 +228,8 @@ class _Measuring:
             return settled(found, self.tiers, self.scale, benchmarks=len(self.benchmarks))
 
         def start() -> Session:
-            return Session(built, assignment.limits, setup.server, tuning=True, contributes=True)
+            mode = LaunchMode(tuning=True)
+            return Session(built, assignment.limits, setup.server, mode=mode, contributes=True)
 
         case = benchmark.case(seed)
         rng = random.Random(seed)

@@ -29,6 +29,7 @@ from grader.judge.buffers import Buffer
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
 from grader.judge.session import Session
+from grader.protocol.launches import LaunchMode
 from grader.report.evidence import BrokenRule, RulesEvidence
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device, Memory, Visibility
@@ -117,7 +118,8 @@ def _without_launches(
     run: list[str] = []
     written = 0
     limits = setup.assignment.limits
-    with Session(setup.built, limits, setup.server, idle=True, budget=setup.budget) as session:
+    mode = LaunchMode(idle=True)
+    with Session(setup.built, limits, setup.server, mode=mode, budget=setup.budget) as session:
         outcome = session.load()
         for case in cases:
             if not outcome.done or written:
