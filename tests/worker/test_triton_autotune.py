@@ -27,13 +27,14 @@ WORKER = REPOSITORY / "grader" / "worker" / "python_worker.py"
 # launch arguments.
 PROGRAM = """
 import importlib.util, json, sys
+from grader.protocol.launches import LaunchMode
 spec = importlib.util.spec_from_file_location("python_worker", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 mode, turn = sys.argv[2:]
 trials = mode in ("trials", "pruned")
-settings = {"tuning": mode == "tuning", "trials": trials, "turn": int(turn)}
-module.Worker("silu.py", "silu", "cuda", **settings)
+launching = LaunchMode(tuning=mode == "tuning", trials=trials, turn=int(turn))
+module.Worker("silu.py", "silu", "cuda", mode=launching)
 import triton
 from triton.runtime.autotuner import Autotuner
 
