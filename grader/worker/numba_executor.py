@@ -5,7 +5,6 @@ is executed, with every access checked.
 """
 
 import struct
-import time
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ from grader.emulation.ptx import machine, memory
 from grader.emulation.ptx.counting import Counting
 from grader.emulation.ptx.operations import DTYPES
 from grader.emulation.ptx.parser import Kernel, PtxError, parse
-from grader.emulation.triton_ir.blocks import Unsupported
-from grader.emulation.triton_ir.execution import KernelError, TimeLimitError
 from grader.emulation.triton_ir.storage import View
 from grader.protocol import launches
 from grader.protocol.targets import THREADS_PER_BLOCK
@@ -25,7 +22,6 @@ from grader.worker.launch_arguments import RefusedError, read_argument
 _MOST_SHARED = memory.SHARED_BYTES
 _MOST_Z = 64  # threads of a block along z
 _MOST_TEXT = 4 << 20
-_MOST_GRIDS_TOLD = 4  # of a call
 
 
 class NumbaExecutor(triton_executor.Executor):
@@ -38,29 +34,24 @@ class NumbaExecutor(triton_executor.Executor):
         self._counting = Counting()
 
     def _refused(self, header: dict[str, Any]) -> tuple[Any, list[Any]]:
-        line = header.get("line")
         message = f"without a GPU the grader has no {str(header['refuse'])[:200]}"
-        worker_log.tell(
-            "not_measured",
-            reason="unsupported",
-            message=message,
-            line=line if type(line) is int else None,
-        )
+        line = _line(header)
+        worker_log.tell("not_measured", reason="unsupported", message=message, line=line)
         return self._stop(message), []
 
-    def _launch(self, launch: dict[str, Any], blobs: list[bytearray]) -> tuple[Any, list[Any]]:
-        began_s = time.thread_time()
+    def _prepare(
+        self, launch: dict[str, Any], blobs: list[bytearray]
+    ) -> triton_executor.Prepared | tuple[Any, list[Any]]:
         name = str(launch["kernel"])[:100]
         if not name.isidentifier():
             raise RefusedError("a kernel of no name")
         kernel = self._kernel_of(launch["ir"], str(launch["file"]), blobs)
         if isinstance(kernel, str):
-            line = launch["line"] if type(launch["line"]) is int else None
             worker_log.tell(
                 "not_measured",
                 reason="unsupported",
                 message=f"the executor cannot run {kernel} in the kernel {name}",
-                line=line,
+                line=_line(launch),
             )
             return self._stop(kernel), []
         kernel.name = name
@@ -71,7 +62,8 @@ class NumbaExecutor(triton_executor.Executor):
         if np.prod(block) > THREADS_PER_BLOCK or block[2] > _MOST_Z:
             raise RefusedError("a block that no GPU takes")
         if not 0 <= shared <= _MOST_SHARED - static:
-            return self._failed(f"more than {_MOST_SHARED >> 10} KiB of shared memory", launch)
+            message = f"more than {_MOST_SHARED >> 10} KiB of shared memory"
+            return self._failed(message, _line(launch))
         storages = [self._storage(storage, blobs) for storage in launch["storages"]]
         arguments = [
             part
@@ -81,50 +73,23 @@ class NumbaExecutor(triton_executor.Executor):
         given = _passed(arguments, kernel)
         if self._idle:
             return {"wrote": []}, []
-        repeated = hash(repr((launch["ir"], grid, block, launch["arguments"])))
-        self._repeats[repeated] += 1
-        known = self._kernel(name)
+        repeats = self._repeated(launch["ir"], grid, block, launch["arguments"])
         run = machine.Launch(
             kernel=kernel, grid=grid, block=block, arguments=given, shared_bytes=shared
         )
-        self._threads.watch = (
-            self._counting.begin(known["requests"], block) if self._counts else None
+        requests = self._kernel(name)["requests"]
+        self._threads.watch = self._counting.begin(requests, block) if self._counts else None
+        return triton_executor.Prepared(
+            kernel=name,
+            grid=grid,
+            repeats=repeats,
+            storages=storages,
+            memory=self._threads,
+            execute=lambda deadline_s: machine.execute(
+                run, self._threads, self._found, deadline_s=deadline_s
+            ),
+            tells=lambda: {"block": list(block)},
         )
-        loaded, stored = self._threads.loaded_bytes, self._threads.stored_bytes
-        try:
-            operations = machine.execute(
-                run, self._threads, self._found, deadline_s=began_s + self._left_s
-            )
-        except TimeLimitError as error:
-            blocks = int(np.prod(grid))
-            return self._too_long(error, name, blocks, self._repeats[repeated], began_s)
-        except Unsupported as error:
-            return self._not_executed(f"the executor cannot run {error}", error.at)
-        except KernelError as error:
-            return self._failed(str(error), {"line": error.at.line if error.at else None})
-        except Exception as error:  # numpy raises many kinds
-            message = f"the executor failed: {type(error).__name__}: {error}"[:300]
-            return self._not_executed(message, None)
-        self._left_s -= time.thread_time() - began_s
-        if self._repeats.total() <= _MOST_GRIDS_TOLD:
-            worker_log.tell("launched", kernel=name, grid=list(grid), block=list(block))
-        known["launches"] += 1
-        known["programs"] += int(np.prod(grid))
-        known["operations"] += operations
-        known["loaded_bytes"] += self._threads.loaded_bytes - loaded
-        known["stored_bytes"] += self._threads.stored_bytes - stored
-        return self._written(storages)
-
-    def _failed(self, why: str, at: dict[str, Any]) -> tuple[Any, list[Any]]:
-        line = at.get("line")
-        worker_log.tell(
-            "exception",
-            type="KernelError",
-            message=why[:300],
-            line=line if type(line) is int else None,
-            function=None,
-        )
-        return {"failed": why[:300]}, []
 
     def _kernel_of(self, number: int, file: str, blobs: list[bytearray]) -> Kernel | str:
         """Return the kernel of that number, which comes with its first launch, or why not."""
@@ -133,6 +98,11 @@ class NumbaExecutor(triton_executor.Executor):
         if number == len(self._kernels_of):
             self._kernels_of.append(_parsed(bytes(blobs.pop()), file))
         return self._kernels_of[number]
+
+
+def _line(message: dict[str, Any]) -> int | None:
+    line = message.get("line")
+    return line if type(line) is int else None
 
 
 def _parsed(given: bytes, file: str) -> Kernel | str:

@@ -9,15 +9,17 @@ number is checked against what was attached. What is found goes to the judge in 
 report. A launch outside of a call, between END and the next BEGIN, is refused.
 """
 
+import math
 import os
 import select
 import socket
 import struct
 import time
 from collections import Counter
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -58,6 +60,31 @@ _COUNTED = ("launches", "programs", "operations", "loaded_bytes", "stored_bytes"
 # What a message of another form ends in.
 _MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
               OverflowError, RuntimeError)  # fmt: skip
+
+
+class Traffic(Protocol):
+    """How many bytes launches have moved so far."""
+
+    loaded_bytes: int
+    stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A launch that can be executed.
+
+    `repeats` counts the same launches of this call, with this one. `execute` takes the thread's
+    time at which to end, in seconds, and returns how many operations were executed. What it
+    `tells` then goes with the launch's name and grid.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    repeats: int
+    storages: list[Given]
+    memory: Traffic
+    execute: Callable[[float], int]
+    tells: Callable[[], dict[str, Any]]
 
 
 class Executor:
@@ -252,6 +279,40 @@ class Executor:
 
     def _launch(self, launch: dict[str, Any], blobs: list[bytearray]) -> tuple[Any, list[Any]]:
         began_s = time.thread_time()
+        prepared = self._prepare(launch, blobs)
+        if not isinstance(prepared, Prepared):
+            return prepared
+        known, memory = self._kernel(prepared.kernel), prepared.memory
+        loaded, stored = memory.loaded_bytes, memory.stored_bytes
+        try:
+            operations = prepared.execute(began_s + self._left_s)
+        except execution.TimeLimitError as error:
+            return self._too_long(error, prepared, began_s)
+        except Unsupported as error:
+            return self._not_executed(f"the executor cannot run {error}", error.at)
+        except UncountedError as error:
+            return self._not_executed(f"accesses of this line cannot be counted: {error}", error.at)
+        except execution.KernelError as error:
+            return self._failed(str(error), error.at.in_kernels_file.line if error.at else None)
+        except Exception as error:  # torch and numpy raise many kinds
+            # Not the launch's fault, as far as anybody knows.
+            message = f"the executor failed: {type(error).__name__}: {error}"[:300]
+            return self._not_executed(message, None)
+        self._left_s -= time.thread_time() - began_s
+        if self._repeats.total() <= _MOST_GRIDS_TOLD:
+            grid = list(prepared.grid)
+            worker_log.tell("launched", kernel=prepared.kernel, grid=grid, **prepared.tells())
+        known["launches"] += 1
+        known["programs"] += math.prod(prepared.grid)
+        known["operations"] += operations
+        known["loaded_bytes"] += memory.loaded_bytes - loaded
+        known["stored_bytes"] += memory.stored_bytes - stored
+        return self._written(prepared.storages)
+
+    def _prepare(
+        self, launch: dict[str, Any], blobs: list[bytearray]
+    ) -> Prepared | tuple[Any, list[Any]]:
+        """Return what is to be executed, or the answer to a launch of which nothing is."""
         module = self._module(launch["ir"], blobs)
         if isinstance(module, str):
             return self._not_measured("unsupported", f"the executor cannot read {module}", None), []
@@ -267,8 +328,7 @@ class Executor:
         others = [whole_view(given) for given in storages if id(given.storage) not in viewed]
         if self._idle:
             return {"wrote": []}, []
-        repeated = hash(repr((launch["ir"], launch["grid"], launch["arguments"])))
-        self._repeats[repeated] += 1
+        repeats = self._repeated(launch["ir"], launch["grid"], launch["arguments"])
         number = self._tell_launch(launch, module)
         if self._recording is not None:
             if number is None:
@@ -280,46 +340,37 @@ class Executor:
         if self._blind:
             return {"wrote": []}, []
         run = execution.Launch(module=module, grid=(x, y, z), arguments=arguments, known=others)
-        loaded, stored = self._memory.loaded_bytes, self._memory.stored_bytes
-        known = self._kernel(module.kernel.name)
         if self._counts:
-            code = self._compiled(launch, known["requests"])
+            requests = self._kernel(module.kernel.name)["requests"]
+            code = self._compiled(launch, requests)
             if isinstance(code, str):
                 message = f"the executor cannot read what the compiler made of it: {code}"
                 return self._not_measured("unsupported", message, module.kernel.location), []
             run = replace(run, module=code, arguments=compiled_arguments(arguments, code))
-            self._memory.requests = known["requests"]
-        try:
-            operations = execution.execute(
-                run, self._memory, self._found, deadline_s=began_s + self._left_s
-            )
-        except execution.TimeLimitError as error:
-            repeats = self._repeats[repeated]
-            return self._too_long(error, module.kernel.name, x * y * z, repeats, began_s)
-        except Unsupported as error:
-            return self._not_executed(f"the executor cannot run {error}", error.at)
-        except UncountedError as error:
-            return self._not_executed(f"accesses of this line cannot be counted: {error}", error.at)
-        except execution.KernelError as error:
-            line = error.at.in_kernels_file.line if error.at else None
-            worker_log.tell(
-                "exception", type="KernelError", message=str(error)[:300], line=line, function=None
-            )
-            return {"failed": str(error)[:300]}, []
-        except Exception as error:  # torch raises many kinds
-            # Not the launch's fault, as far as anybody knows.
-            message = f"the executor failed: {type(error).__name__}: {error}"[:300]
-            return self._not_executed(message, None)
-        self._left_s -= time.thread_time() - began_s
-        if self._repeats.total() <= _MOST_GRIDS_TOLD:
-            idle = self._memory.programs_without_a_store
-            worker_log.tell("launched", kernel=module.kernel.name, grid=[x, y, z], idle=idle)
-        known["launches"] += 1
-        known["programs"] += x * y * z
-        known["operations"] += operations
-        known["loaded_bytes"] += self._memory.loaded_bytes - loaded
-        known["stored_bytes"] += self._memory.stored_bytes - stored
-        return self._written(storages)
+            self._memory.requests = requests
+        return Prepared(
+            kernel=module.kernel.name,
+            grid=(x, y, z),
+            repeats=repeats,
+            storages=storages,
+            memory=self._memory,
+            execute=lambda deadline_s: execution.execute(
+                run, self._memory, self._found, deadline_s=deadline_s
+            ),
+            tells=lambda: {"idle": self._memory.programs_without_a_store},
+        )
+
+    def _repeated(self, *what: Any) -> int:
+        """Return how often this call has launched the same kernel with the same arguments."""
+        key = hash(repr(what))
+        self._repeats[key] += 1
+        return self._repeats[key]
+
+    def _failed(self, why: str, line: int | None) -> tuple[Any, list[Any]]:
+        """Answer a launch that ends with an error."""
+        why = why[:300]
+        worker_log.tell("exception", type="KernelError", message=why, line=line, function=None)
+        return {"failed": why}, []
 
     def _module(self, number: int, blobs: list[bytearray]) -> Module | str:
         """Return the module of that number, which comes with its first launch, or why not."""
@@ -407,9 +458,7 @@ class Executor:
     def _too_long(
         self,
         error: execution.TimeLimitError,
-        kernel: str,
-        programs: int,
-        repeats: int,
+        launch: Prepared,
         began_s: float,
     ) -> tuple[dict[str, Any], list[Any]]:
         """Stop the call; tell a loop without end from more work than the executor can do.
@@ -424,15 +473,17 @@ class Executor:
             message = f"a program did not end within {time.thread_time() - began_s:.1f} s"
             return self._not_measured("endless", message, at), []
         message = (
-            f"too much for the executor: {programs:,} programs did not end within "
+            f"too much for the executor: {math.prod(launch.grid):,} programs did not end within "
             f"{_SHARE * self._seconds:g} s of processor time"
         )
         if error.waiting:
             message = _WAITING
         if self._recording is not None:
             return self._not_executed(message, at)
-        if repeats > _MOST_REPEATS:
-            message = f"`{kernel}` was launched {repeats:,} times with the same arguments"
+        if launch.repeats > _MOST_REPEATS:
+            message = (
+                f"`{launch.kernel}` was launched {launch.repeats:,} times with the same arguments"
+            )
             return self._not_measured("repeated", message, None), []
         return self._not_measured("budget", message, at), []
 
