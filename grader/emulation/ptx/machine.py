@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader.emulation.ptx.instructions import Code, unsupported
-from grader.emulation.ptx.memory import Lanes, Memory
+from grader.emulation.ptx.memory import NOWHERE, Lanes, Memory, Part
 from grader.emulation.ptx.operations import Values
 from grader.emulation.ptx.parser import Instruction, Kernel
 from grader.emulation.triton_ir.findings import Findings
@@ -271,7 +271,7 @@ class _Batch:
                         f"{reached} of {count} threads reach this barrier: the others have ended"
                     )
                 self.memory.report(
-                    "barrier", words, "load", self.lanes(None), who[-1:], line,
+                    "barrier", words, Part(NOWHERE, "load", self.lanes(None), who[-1:], line),
                     severity="error" if len(places) > 1 else "warning",
                 )  # fmt: skip
         self.epochs[np.unique(self.block[waiting])] += 1

@@ -12,8 +12,9 @@ access: a load gives zero.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ _WINDOW = np.int64(44)
 _MIDDLE = 1 << 43
 _FIRST = 1 << 17
 SHARED_BYTES = 48 << 10  # of a block, static and dynamic
+_NO_BYTES: Values = np.empty(0, dtype="u1")
 
 _NEGATIVE_HINT = "the index is negative, or a product has overflowed: test every index before use"
 _HINTS: dict[str, str] = {
@@ -61,6 +63,10 @@ class Window:
     traces: races.Traces | None = None
 
 
+# Of an access that is in no array.
+NOWHERE = Window(name="", base=0, size=0, item=1, data=_NO_BYTES, space="")
+
+
 @dataclass(slots=True, kw_only=True)
 class Lanes:
     """Who makes an access: for each lane its thread in the batch, and what orders it."""
@@ -69,6 +75,29 @@ class Lanes:
     blocks: Values  # in the batch
     epochs: Values
     warp_epochs: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Of an access, what falls into one window: by which of the `lanes`, and at which bytes."""
+
+    window: Window
+    access: Access
+    lanes: Lanes
+    mine: Values  # the numbers of those lanes
+    line: int | None
+    size: int = 0  # bytes of a lane
+    # Of a lane's first byte: from the first element, then in the data.
+    offsets: Values = field(default_factory=lambda: _NO_BYTES)
+
+    def only(self, which: Values | slice) -> Part:
+        """Return what some of the lanes do."""
+        return replace(self, mine=self.mine[which], offsets=self.offsets[which])
+
+    def element(self, lane: int) -> int:
+        """Return the element of the array that the lane accesses; `offsets` are in the data."""
+        window = self.window
+        return int(self.offsets[lane] - window.start) % max(window.size, 1) // window.item
 
 
 @dataclass(slots=True)
@@ -133,182 +162,156 @@ class Memory:
 
     # ---- one access ----
 
-    def lanes_of(
+    def parts_of(
         self, access: Access, size: int, addresses: Values, lanes: Lanes, line: int | None
-    ) -> list[tuple[Window, Values, Values]]:
-        """Check an access; return (window, lanes, byte offsets in its data) of what may go on."""
+    ) -> list[Part]:
+        """Check an access of `size` bytes in each lane; return what of it may go on."""
         numbers = (addresses >> _WINDOW) - _FIRST
-        first = int(numbers[0])
-        everyone = np.arange(len(addresses))
-        if bool((numbers == first).all()):
-            return self._in_window(first, access, size, addresses, lanes, everyone, line)
-        parts: list[tuple[Window, Values, Values]] = []
-        for number in np.unique(numbers).tolist():
-            mine = everyone[numbers == number]
-            parts += self._in_window(number, access, size, addresses[mine], lanes, mine, line)
+        parts = []
+        alone = bool((numbers == numbers[0]).all())  # as a rule, and quicker to find out
+        for number in (numbers[:1] if alone else np.unique(numbers)).tolist():
+            mine = np.flatnonzero(numbers == number)
+            if not 0 <= number < len(self.windows):
+                words = findings.wild(access, len(mine)).replace("tensor argument", "array")
+                self.report("out_of_bounds", words, Part(NOWHERE, access, lanes, mine[:1], line))
+                continue
+            window = self.windows[number]
+            offsets = addresses[mine] - window.base
+            part = self._allowed(Part(window, access, lanes, mine, line, size, offsets))
+            if len(part.mine):
+                parts.append(self._placed(part))
         return parts
 
-    def _in_window(
-        self,
-        number: int,
-        access: Access,
-        size: int,
-        addresses: Values,
-        lanes: Lanes,
-        mine: Values,
-        line: int | None,
-    ) -> list[tuple[Window, Values, Values]]:
-        if not 0 <= number < len(self.windows):
-            words = findings.wild(access, len(mine)).replace("tensor argument", "array")
-            self.report("out_of_bounds", words, access, lanes, mine[:1], line)
-            return []
-        window = self.windows[number]
-        offsets = addresses - window.base
-        good = (offsets >= 0) & (offsets <= window.size - size)
+    def _allowed(self, part: Part) -> Part:
+        """Return the lanes that are inside, aligned, and may do that."""
+        window, access, size = part.window, part.access, part.size
+        good = (part.offsets >= 0) & (part.offsets <= window.size - size)
         if not bool(good.all()):
-            self._outside(window, access, offsets, lanes, mine, good, line)
-        uneven = (addresses & (size - 1)) != 0
+            self._outside(part.only(~good))
+        uneven = ((part.offsets + window.base) & (size - 1)) != 0
         if bool(uneven.any()):
-            at = int(np.flatnonzero(uneven)[0])
-            words = findings.misaligned(access, window.name, size, int(addresses[at]) % size)
-            self.report("misaligned", words, access, lanes, mine[uneven], line, window=window)
+            bad = part.only(uneven)
+            rest = int(bad.offsets[0] + window.base) % size
+            self.report("misaligned", findings.misaligned(access, window.name, size, rest), bad)
             good &= ~uneven
-        if window.read_only and access != "load":
-            if bool(good.any()):
-                words = findings.read_only(window.name, int(good.sum()))
-                element = int(offsets[good][0]) // window.item
-                self.report(
-                    "out_of_bounds", words, access, lanes, mine[good], line,
-                    window=window, element=element, read_only=True,
-                )  # fmt: skip
-            return []
-        mine, offsets = mine[good], offsets[good]
-        if not len(mine):
-            return []
+        if not bool(good.all()):
+            part = part.only(good)
+        if not (window.read_only and access != "load" and len(part.mine)):
+            return part
+        self.report(
+            "out_of_bounds", findings.read_only(window.name, len(part.mine)), part,
+            element=int(part.offsets[0]) // window.item, read_only=True,
+        )  # fmt: skip
+        return part.only(slice(0, 0))
+
+    def _placed(self, part: Part) -> Part:
+        """Return the part with its offsets in the window's data, after what counts accesses."""
+        window, lanes, mine, offsets = part.window, part.lanes, part.mine, part.offsets
         if window.space == "shared":
             offsets = offsets + lanes.blocks[mine] * window.size
         elif window.space == "local":
             offsets = offsets + lanes.threads[mine] * window.size
-        if window.space == "global":
+        elif window.space == "global":
             if self.watch is not None:
-                self.watch(access, size, addresses[good], lanes.threads[mine], line)
-            self.loaded_bytes += size * len(mine) * (access != "store")
-            self.stored_bytes += size * len(mine) * (access != "load")
-        offsets = offsets + window.start
+                threads = lanes.threads[mine]
+                self.watch(part.access, part.size, offsets + window.base, threads, part.line)
+            self.loaded_bytes += part.size * len(mine) * (part.access != "store")
+            self.stored_bytes += part.size * len(mine) * (part.access != "load")
+        part = replace(part, offsets=offsets + window.start)
         if window.written is not None or window.storage is not None:
-            self._written(window, access, size, offsets, lanes, mine, line)
-        return [(window, mine, offsets)]
+            self._written(part)
+        return part
 
-    def _outside(
-        self,
-        window: Window,
-        access: Access,
-        offsets: Values,
-        lanes: Lanes,
-        mine: Values,
-        good: Values,
-        line: int | None,
-    ) -> None:
-        bad = np.flatnonzero(~good)
+    def _outside(self, bad: Part) -> None:
         # Those of the first block that goes astray: one student's mistake is in all of them.
-        block = lanes.blocks[mine[bad[0]]]
-        of_block = bad[lanes.blocks[mine[bad]] == block]
+        blocks = bad.lanes.blocks[bad.mine]
+        of_block, window = bad.only(blocks == blocks[0]), bad.window
         low, high = (
-            int(end) // window.item for end in (offsets[of_block].min(), offsets[of_block].max())
+            int(end) // window.item for end in (of_block.offsets.min(), of_block.offsets.max())
         )
-        numbers = len(of_block), low, high
-        words = findings.outside(access, window.name, numbers, window.size // window.item)
+        numbers = len(of_block.mine), low, high
+        words = findings.outside(bad.access, window.name, numbers, window.size // window.item)
         if window.space == "shared":
             words += f", shared memory of {window.size:,} bytes"
         self.report(
-            "out_of_bounds", words, access, lanes, mine[of_block], line, window=window,
-            element=low if low < 0 else high, hint=_NEGATIVE_HINT if low < 0 else "",
-            times=len(bad),
+            "out_of_bounds", words, of_block, element=low if low < 0 else high,
+            hint=_NEGATIVE_HINT if low < 0 else "", times=len(bad.mine),
         )  # fmt: skip
 
-    def _written(
-        self,
-        window: Window,
-        access: Access,
-        size: int,
-        offsets: Values,
-        lanes: Lanes,
-        mine: Values,
-        line: int | None,
-    ) -> None:
+    def _written(self, part: Part) -> None:
         """Check reads of memory that nothing has written, and remember writes."""
-        storage, written = window.storage, window.written
+        storage, written = part.window.storage, part.window.written
         if storage is not None:
-            storage.touched |= access != "load"
+            storage.touched |= part.access != "load"
             if storage.written is None:
                 return
-            storage.refine(size)
+            storage.refine(part.size)
             written = storage.written.numpy()
             unit = storage.granule
         else:
             unit = 1
         assert written is not None
-        cells = (offsets // unit)[:, None] + np.arange(max(size // unit, 1))
-        if access != "store":
+        cells = (part.offsets // unit)[:, None] + np.arange(max(part.size // unit, 1))
+        if part.access != "store":
             fresh = ~written[cells].all(1)
             if storage is not None and bool(fresh.any()):
                 places = np.flatnonzero(fresh)
-                held = holds_pattern(storage, torch.from_numpy(offsets[places]), size).numpy()
-                fresh[places] = held
+                there = torch.from_numpy(part.offsets[places])
+                fresh[places] = holds_pattern(storage, there, part.size).numpy()
             if bool(fresh.any()):
-                at = int(offsets[fresh][0] - window.start) % max(window.size, 1) // window.item
-                words = findings.unwritten(window.name, int(fresh.sum()), at)
+                bad = part.only(fresh)
+                at = bad.element(0)
+                words = findings.unwritten(part.window.name, len(bad.mine), at)
                 if storage is None:
                     words = f"reads shared memory that its block has not written, at byte {at:,}"
-                self.report(
-                    "uninitialized", words, access, lanes, mine[fresh], line,
-                    window=window, element=at,
-                )  # fmt: skip
-        if access != "load":
+                self.report("uninitialized", words, bad, element=at)
+        if part.access != "load":
             written[cells.reshape(-1)] = True
 
     def report(
         self,
         kind: Kind,
         message: str,
-        access: Access,
-        lanes: Lanes,
-        whose: Values,
-        line: int | None,
+        part: Part,
         *,
-        window: Window | None = None,
         element: int | None = None,
         hint: str = "",
         severity: Severity = "error",
         read_only: bool = False,
         times: int | None = None,
-        other: tuple[int, int, int | None, Access] | None = None,
+        met: races.Meeting | None = None,
     ) -> None:
-        """Add a finding of lanes; `other` is the other side: block, thread in it, line, access."""
-        threads = int(np.prod(self.block))
-        thread = int(lanes.threads[whose[0]])
-        block = self.first_block + int(lanes.blocks[whose[0]])
+        """Add a finding of the part's lanes, which is at the first of them."""
+        block, thread = self._place(part, 0)
+        space = part.window.space
         finding = Finding(
             kind=kind,
             severity=severity,
             message=message,
             hint=hint or _HINTS[kind],
-            access=access,
-            tensor=window.name if window is not None and window.space != "shared" else None,
+            access=part.access,
+            tensor=part.window.name if space not in ("shared", "") else None,
             element=element,
             program=_triple(block, self.grid),
-            thread=_triple(thread % threads, self.block),
+            thread=_triple(thread, self.block),
             block_size=self.block,
-            space="shared" if window is not None and window.space == "shared" else "global",
+            space="shared" if space == "shared" else "global",
             read_only=read_only,
-            count=times if times is not None else len(whose),
+            count=times if times is not None else len(part.mine),
         )
-        if other is not None:
-            if other[0] != block:
-                finding.other_program = _triple(other[0], self.grid)
-            finding.other_thread = _triple(other[1], self.block)
-            finding.other_line, finding.other_access = other[2:]
-        self.found.add(finding, None if line is None else Location("", line, 0))
+        if met is not None:
+            other_block, other_thread = divmod(met.other, math.prod(self.block))
+            if other_block != block:
+                finding.other_program = _triple(other_block, self.grid)
+            finding.other_thread = _triple(other_thread, self.block)
+            finding.other_line, finding.other_access = met.line or None, met.access
+        self.found.add(finding, None if part.line is None else Location("", part.line, 0))
+
+    def _place(self, part: Part, lane: int) -> tuple[int, int]:
+        """Return a lane's block in the grid and its thread in that."""
+        number, lanes = part.mine[lane], part.lanes
+        thread = int(lanes.threads[number]) % math.prod(self.block)
+        return self.first_block + int(lanes.blocks[number]), thread
 
     # ---- what an access does ----
 
@@ -327,23 +330,19 @@ class Memory:
         A `strong` load is a part of an atomic operation, or volatile.
         """
         result = np.zeros((len(addresses), count), dtype=kind)
-        size = kind.itemsize * count
-        for window, mine, offsets in self.lanes_of("load", size, addresses, lanes, line):
-            access: Access = "atomic" if strong else "load"
-            self._race(window, access, size, offsets, lanes, mine, line)
-            typed, index = _typed(window, kind, offsets, count)
-            result[mine] = typed[index]
+        for part in self.parts_of("load", kind.itemsize * count, addresses, lanes, line):
+            self._race(replace(part, access="atomic") if strong else part)
+            typed, index = _typed(part, kind, count)
+            result[part.mine] = typed[index]
         return result
 
     def store(self, values: Values, addresses: Values, lanes: Lanes, line: int | None) -> None:
         """Write values of one type, a row for each lane."""
-        size, count = values.itemsize * values.shape[1], values.shape[1]
-        for window, mine, offsets in self.lanes_of("store", size, addresses, lanes, line):
-            typed, index = _typed(window, values.dtype, offsets, count)
-            self._race(
-                window, "store", size, offsets, lanes, mine, line, typed[index], values[mine]
-            )
-            typed[index] = values[mine]
+        count = values.shape[1]
+        for part in self.parts_of("store", values.itemsize * count, addresses, lanes, line):
+            typed, index = _typed(part, values.dtype, count)
+            self._race(part, typed[index], values[part.mine])
+            typed[index] = values[part.mine]
 
     def update(
         self,
@@ -355,10 +354,9 @@ class Memory:
     ) -> Values:
         """Do an atomic operation; return what was there before."""
         result = np.zeros(len(addresses), dtype=operand.dtype)
-        size = operand.itemsize
-        for window, mine, offsets in self.lanes_of("atomic", size, addresses, lanes, line):
-            self._race(window, "atomic", size, offsets, lanes, mine, line)
-            typed, rows = _typed(window, operand.dtype, offsets, 1)
+        for part in self.parts_of("atomic", operand.itemsize, addresses, lanes, line):
+            self._race(part)
+            typed, rows = _typed(part, operand.dtype, 1)
             index = rows[:, 0]
             # Lanes of one address one after the other: the first of each, then the second of each …
             rest = np.arange(len(index))
@@ -366,60 +364,40 @@ class Memory:
                 _, first = np.unique(index[rest], return_index=True)
                 now = rest[first]
                 old = typed[index[now]]
-                result[mine[now]] = old
-                typed[index[now]] = operate(old, operand[..., mine[now]])
+                result[part.mine[now]] = old
+                typed[index[now]] = operate(old, operand[..., part.mine[now]])
                 rest = np.delete(rest, first)
         return result
 
-    def _race(
-        self,
-        window: Window,
-        access: Access,
-        size: int,
-        offsets: Values,
-        lanes: Lanes,
-        mine: Values,
-        line: int | None,
-        before: Values | None = None,
-        values: Values | None = None,
-    ) -> None:
-        traces = window.traces
+    def _race(self, part: Part, before: Values | None = None, values: Values | None = None) -> None:
+        traces, lanes, mine = part.window.traces, part.lanes, part.mine
         if traces is None or not self.checked:
             return
         differs, bits = np.ones(len(mine), dtype=bool), None
         if before is not None and values is not None:
             bits = _as_bits(values)
             differs = (_as_bits(before) != bits).any(1)
+        per_block = math.prod(self.block)
         who = races.Who(
-            threads=lanes.threads[mine] + self.first_block * int(np.prod(self.block)),
+            threads=lanes.threads[mine] + self.first_block * per_block,
             blocks=lanes.blocks[mine] + self.first_block,
             epochs=lanes.epochs[mine],
             warp_epochs=lanes.warp_epochs[mine],
-            per_block=int(np.prod(self.block)),
-            line=line or 0,
+            per_block=per_block,
+            line=part.line or 0,
         )
-        ordered = self.blocks_ordered
-        for meeting in traces.access(access, offsets, size, who, differs, bits, ordered=ordered):
-            self._meeting(window, access, offsets, lanes, mine, line, meeting)
+        access, ordered = part.access, self.blocks_ordered
+        for met in traces.access(
+            access, part.offsets, part.size, who, differs, bits, ordered=ordered
+        ):
+            self._meeting(part, met)
 
-    def _meeting(
-        self,
-        window: Window,
-        access: Access,
-        offsets: Values,
-        lanes: Lanes,
-        mine: Values,
-        line: int | None,
-        met: races.Meeting,
-    ) -> None:
-        threads = int(np.prod(self.block))
-        at = int(offsets[met.lane] - window.start) % max(window.size, 1) // window.item
-        block = self.first_block + int(lanes.blocks[mine[met.lane]])
-        other_block, other_thread = divmod(met.other, threads)
-        name = f"`{window.name}`" if window.space != "shared" else "shared memory"
-        where = (
-            f"element {at:,} of {name}" if window.space != "shared" else f"byte {at:,} of {name}"
-        )
+    def _meeting(self, part: Part, met: races.Meeting) -> None:
+        window, access, at = part.window, part.access, part.element(met.lane)
+        block, _ = self._place(part, met.lane)
+        other_block = met.other // math.prod(self.block)
+        shared = window.space == "shared"
+        where = f"byte {at:,} of shared memory" if shared else f"element {at:,} of `{window.name}`"
         verbs = {"load": "reads", "store": "writes", "atomic": "updates"}
         also = " as well" if met.access == access else ""
         if block == other_block:
@@ -431,9 +409,8 @@ class Memory:
         words = f"{verbs[access]} {where}, which {who} {verbs[met.access]}{also}: {why}"
         flag = window.space == "global" and "atomic" in (access, met.access)
         self.report(
-            "race", words, access, lanes, mine[met.lane : met.lane + 1], line,
-            window=window, element=at, severity="warning" if met.same or flag else "error",
-            other=(other_block, other_thread, met.line or None, met.access), times=met.count,
+            "race", words, part.only(slice(met.lane, met.lane + 1)), element=at,
+            severity="warning" if met.same or flag else "error", times=met.count, met=met,
         )  # fmt: skip
 
 
@@ -445,15 +422,13 @@ def _as_bits(values: Values) -> Values:
     return np.ascontiguousarray(values).view(f"u{values.itemsize}")
 
 
-def _typed(
-    window: Window, kind: np.dtype[Any], offsets: Values, count: int
-) -> tuple[Values, Values]:
-    """Return the bytes of a window as elements of a type, and those at byte offsets, in rows."""
-    size = kind.itemsize
-    shift = int(offsets[0]) % size
-    whole = (len(window.data) - shift) // size * size
-    first = (offsets - shift) // size
-    return window.data[shift : shift + whole].view(kind), first[:, None] + np.arange(count)
+def _typed(part: Part, kind: np.dtype[Any], count: int) -> tuple[Values, Values]:
+    """Return the bytes of a window as elements of a type, and those of the lanes, in rows."""
+    data, size = part.window.data, kind.itemsize
+    shift = int(part.offsets[0]) % size
+    whole = (len(data) - shift) // size * size
+    first = (part.offsets - shift) // size
+    return data[shift : shift + whole].view(kind), first[:, None] + np.arange(count)
 
 
 def _triple(number: int, extents: tuple[int, int, int]) -> tuple[int, int, int]:
