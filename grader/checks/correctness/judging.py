@@ -8,10 +8,12 @@ loop that never ends would exceed it again.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from grader.assignment.cases import Case
@@ -53,83 +55,15 @@ def check_correctness(
 
     Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """
-    limits = setup.assignment.limits
-    results: list[CaseResult] = []
-    outputs: list[str] = []
-    crashes: list[Verdict] = []
-    session: Session | None = None
-    visibility = Visibility.VISIBLE
-    # Cases that were the first of their process, or in which it ended as if all were well.
-    unrelated: set[str] = set()
-    detectors = Detectors()
-
-    def attempt(case: Case) -> _Attempt:
-        """Judge the case, in a new session if the last one has ended."""
-        nonlocal session
-        if session is None or not session.alive:
-            _end(session, visibility, outputs)
-            session = Session(
-                setup.built,
-                limits,
-                setup.server,
-                host_settings=host_settings,
-                mode=LaunchMode(trials=True),
-                contributes=visibility is Visibility.VISIBLE,
-                budget=setup.budget,
-            )
-            loaded = session.load()
-            if not loaded.done:
-                failure = explain(loaded, setup.built, limits, Phase.LOADING)
-                return _Attempt(case_result(case, failure), failure, loaded=False)
-            unrelated.add(case.name)
-        run = CaseJudge(setup, session, case, data(case), on_record, limits, oracle, detectors)
-        result = run.judge()
-        if run.ended_well:
-            unrelated.add(case.name)
-        timed_out = result.verdict is Verdict.TIME_LIMIT
-        return _Attempt(result, run.failure if timed_out else None)
-
-    try:
-        for case in cases:
-            if len(crashes) >= _CRASHES_ALLOWED:
-                results.append(_not_run(case, crashes))
-                continue
-            started_s = time.monotonic()
-            if session is not None and case.visibility is not visibility:
-                _keep_output(session, visibility, outputs)
-                # Kernels compiled later could reveal the sizes of hidden cases.
-                session.contribute_kernels()
-            visibility = case.visibility
-            attempted = attempt(case)
-            if Verdict.TIME_LIMIT not in crashes:
-                attempted = second_try(
-                    setup.budget,
-                    setup.built.device,
-                    attempted,
-                    partial(attempt, case),
-                    lambda one: one.failure,
-                )
-            judged = attempted.result
-            if not attempted.loaded:
-                crashes += [judged.verdict] * _CRASHES_ALLOWED  # loading would fail again
-            if judged.verdict in _CRASHES:
-                crashes.append(judged.verdict)
-            if judged.verdict is Verdict.TIME_LIMIT:
-                limits = setup.assignment.limits.after_a_timeout
-            results.append(replace(judged, wall_s=time.monotonic() - started_s))
-            advance(case.name)
-        at = None
+    worker = _Worker(setup, data, on_record, oracle, host_settings)
+    with contextlib.closing(worker):
+        results = _judge_each(worker, cases, advance)
         # An autotuned kernel takes another configuration in each call on the CPU.
         if setup.built.device is Device.CPU and "autotune" not in setup.built.text:
-            at = _wrong_after_others(results, unrelated)
-        if at is not None:
-            _end(session, visibility, outputs)
-            session, visibility = None, Visibility.VISIBLE
-            if attempt(cases[at]).result.verdict is Verdict.ACCEPTED:
+            at = _wrong_after_others(results, worker.unrelated)
+            if at is not None and worker.is_right_when_new(cases[at]):
                 hint = kept_hint(setup.built)
                 results[at] = replace(results[at], pattern=KEPT, hint=hint)
-    finally:
-        _end(session, visibility, outputs)
     results = with_common_pattern(results, cases, data, oracle, setup)
     tolerance = setup.assignment.tolerances[setup.built.language]
     return CorrectnessEvidence(
@@ -139,8 +73,37 @@ def check_correctness(
         rtol=tolerance.rtol,
         exact=tolerance.exact,
         transport="private" if setup.private else "shared",
-        output="".join(outputs),
+        output="".join(worker.outputs),
     )
+
+
+def _judge_each(
+    worker: _Worker, cases: Sequence[Case], advance: Callable[[str], None]
+) -> list[CaseResult]:
+    """Judge the cases in their order, until too many have crashed."""
+    results: list[CaseResult] = []
+    crashes: list[Verdict] = []
+    setup = worker.setup
+    for case in cases:
+        if len(crashes) >= _CRASHES_ALLOWED:
+            results.append(_not_run(case, crashes))
+            continue
+        started_s = time.monotonic()
+        worker.turn_to(case.visibility)
+        attempt = worker.attempt(case)
+        if Verdict.TIME_LIMIT not in crashes:
+            again, failure = partial(worker.attempt, case), attrgetter("failure")
+            attempt = second_try(setup.budget, setup.built.device, attempt, again, failure)
+        judged = attempt.result
+        if not attempt.loaded:
+            crashes += [judged.verdict] * _CRASHES_ALLOWED  # loading would fail again
+        if judged.verdict in _CRASHES:
+            crashes.append(judged.verdict)
+        if judged.verdict is Verdict.TIME_LIMIT:
+            worker.limits = setup.assignment.limits.after_a_timeout
+        results.append(replace(judged, wall_s=time.monotonic() - started_s))
+        advance(case.name)
+    return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +113,91 @@ class _Attempt:
     result: CaseResult
     failure: Diagnosis | None
     loaded: bool = True
+
+
+class _Worker:
+    """The worker that judges the cases, replaced when it has ended; close it in the end.
+
+    `outputs` are what the submission wrote in visible cases. Those cases are `unrelated` to earlier
+    ones that were the first of their process, or in which it ended as if all were well.
+    """
+
+    def __init__(
+        self,
+        setup: RunSetup,
+        data: Callable[[Case], CaseData],
+        on_record: Callable[[dict[str, Any]], None],
+        oracle: Oracle | None,
+        host_settings: str,
+    ) -> None:
+        self.setup = setup
+        self.limits = setup.assignment.limits
+        self.outputs: list[str] = []
+        self.unrelated: set[str] = set()
+        self._data = data
+        self._on_record = on_record
+        self._oracle = oracle
+        self._host_settings = host_settings
+        self._session: Session | None = None
+        self._visibility = Visibility.VISIBLE
+        self._detectors = Detectors()
+
+    def turn_to(self, visibility: Visibility) -> None:
+        """Go on with cases of this visibility."""
+        if self._session is not None and visibility is not self._visibility:
+            self._keep_output(self._session)
+            # Kernels compiled later could reveal the sizes of hidden cases.
+            self._session.contribute_kernels()
+        self._visibility = visibility
+
+    def attempt(self, case: Case) -> _Attempt:
+        """Judge the case, in a new session if the last one has ended."""
+        setup = self.setup
+        session = self._session
+        if session is None or not session.alive:
+            self.close()
+            session = self._session = Session(
+                setup.built,
+                self.limits,
+                setup.server,
+                host_settings=self._host_settings,
+                mode=LaunchMode(trials=True),
+                contributes=self._visibility is Visibility.VISIBLE,
+                budget=setup.budget,
+            )
+            loaded = session.load()
+            if not loaded.done:
+                failure = explain(loaded, setup.built, self.limits, Phase.LOADING)
+                return _Attempt(case_result(case, failure), failure, loaded=False)
+            self.unrelated.add(case.name)
+        run = CaseJudge(
+            setup, session, case, self._data(case), self._on_record, self.limits, self._oracle,
+            self._detectors,
+        )  # fmt: skip
+        result = run.judge()
+        if run.ended_well:
+            self.unrelated.add(case.name)
+        timed_out = result.verdict is Verdict.TIME_LIMIT
+        return _Attempt(result, run.failure if timed_out else None)
+
+    def is_right_when_new(self, case: Case) -> bool:
+        """Judge the visible case once more, the first of a process."""
+        self.close()
+        self._visibility = Visibility.VISIBLE
+        return self.attempt(case).result.verdict is Verdict.ACCEPTED
+
+    def close(self) -> None:
+        """End the session, if there is one."""
+        if self._session is not None:
+            self._keep_output(self._session)
+            self._session.close()
+            self._session = None
+
+    def _keep_output(self, session: Session) -> None:
+        """Keep the output of the cases so far if they are visible; discard it otherwise."""
+        if self._visibility is Visibility.VISIBLE:
+            self.outputs.append(session.output)
+        session.forget_output()
 
 
 def _wrong_after_others(results: Sequence[CaseResult], unrelated: set[str]) -> int | None:
@@ -169,19 +217,6 @@ def _wrong_after_others(results: Sequence[CaseResult], unrelated: set[str]) -> i
     ]
     # One that tells, as the leading case does: along an axis of one element mistakes are one.
     return min(found, key=lambda at: (1 in results[at].sizes.values(), at), default=None)
-
-
-def _end(session: Session | None, visibility: Visibility, outputs: list[str]) -> None:
-    if session is not None:
-        _keep_output(session, visibility, outputs)
-        session.close()
-
-
-def _keep_output(session: Session, visibility: Visibility, outputs: list[str]) -> None:
-    """Append the output of the cases so far if they are visible; discard it otherwise."""
-    if visibility is Visibility.VISIBLE:
-        outputs.append(session.output)
-    session.forget_output()
 
 
 # After these verdicts the next case would most likely end the same way.
