@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from grader.assignment.signature import Signature
@@ -120,61 +120,67 @@ def _of_host(found: Finding, built: Built, signature: Signature) -> str:
 
 def _of_kernel(found: Finding, built: Built, signature: Signature) -> str:
     """Return the hint for a fault in a kernel."""
-    text, kernel = built.text, found.kernel or ""
-    if found.kind in _LAUNCHED_WRONG and (
-        words := launch_hint(text, built.language.base, signature, kernel)
+    if found.hint == hints("found")["one lane past the end"] and not re.search(
+        r"[<>]=", built.text
     ):
-        return words
-    if found.hint == hints("found")["one lane past the end"] and not re.search(r"[<>]=", text):
         # Without `<=` one element is as much a chance as any other number.
         found = replace(found, hint=hints("found")["lanes past the end"])
+    return next(filter(None, _hints_of_kernel(found, built, signature)), found.hint)
+
+
+def _hints_of_kernel(found: Finding, built: Built, signature: Signature) -> Iterator[str | None]:
+    """Yield what the text shows of the fault's cause, the surest first."""
+    text, kernel, buffer = built.text, found.kernel or "", found.buffer or ""
+    cuda = built.language.base is Language.CUDA
+    triton = built.language.base is Language.TRITON
+    outside, unwritten = found.kind == "out_of_bounds", found.kind == "uninitialized"
+    own = buffer not in {"", *(array.name for array in signature.arrays)}
+    if found.kind in _LAUNCHED_WRONG:
+        yield launch_hint(text, built.language.base, signature, kernel)
     if _PROVEN_HINT.fullmatch(found.hint) or found.hint in PROVEN_HINTS:
-        return found.hint
-    if found.kind == "out_of_bounds" and built.language.base is Language.CUDA:
+        yield found.hint
+    if outside and cuda:
         away = runs_away(text) if (found.element or 0) < 0 else misses_end(text, found.line)
         if away is not None:
-            return f"line {away.line}: {away.why}"
-    if found.kind == "barrier" and found.message.startswith("lanes named by the mask"):
-        return _parted_hint(text) or found.hint
-    if found.message.startswith("freed memory"):
-        return freed_hint(text) or found.hint
-    if found.message.startswith("a null pointer is dereferenced"):
-        return never_allocated_hint(text, kernel) or found.hint
-    if found.message.startswith("host memory is accessed in a kernel"):
-        return host_argument_hint(text, kernel, signature) or found.hint
+            yield f"line {away.line}: {away.why}"
+    for begins, only in _HINT_OF_MESSAGE.items():
+        if found.message.startswith(begins):
+            yield only(text, kernel, signature)
+            return
     general = found.kind == "race" and found.hint == hint("race") and found.access is not None
     if general and found.line and found.other_line:
         # racecheck names the earlier access first.
         lines, accesses = (found.other_line, found.line), (found.other_access, found.access)
-        return two_lines_hint(text, lines, accesses)
-    in_block = found.kind in ("race", "uninitialized", "out_of_bounds")
-    if in_block and built.language.base is Language.CUDA and (words := block_hint(text, kernel)):
-        return words
-    if found.message.startswith("the access is outside its shared variable") and (
-        words := shared_bytes_hint(text, kernel, found.buffer or "")
-    ):
-        return words
-    arrays = {array.name for array in signature.arrays}
+        yield two_lines_hint(text, lines, accesses)
+        return
+    if cuda and (outside or unwritten or found.kind == "race"):
+        yield block_hint(text, kernel)
+    if found.message.startswith("the access is outside its shared variable"):
+        yield shared_bytes_hint(text, kernel, buffer)
+    if outside and own:
+        yield room_hint(text, found)
+    if outside and cuda:
+        yield row_begin_hint(found, text, signature)
+    if outside and triton:
+        yield triton_grid_hint(text, signature, kernel, sizes_only=True)
+        if own:
+            yield scratch_hint(text)
+    yield index_hint(found, text, built.language.base)
+    if unwritten and found.space == "global":
+        yield missing_axis_hint(text, built.language.base)  # of the kernel that should fill it
+    if unwritten and own and triton:
+        yield any_grid_hint(text, signature)
+        yield let_through_hint(text, kernel, found.line)
     outputs = {array.name for array in signature.arrays if not array.role.read}
-    words = ""
-    if found.kind == "out_of_bounds" and found.buffer and found.buffer not in arrays:
-        words = room_hint(text, found)
-    if found.kind == "out_of_bounds" and built.language.base is Language.CUDA:
-        words = words or row_begin_hint(found, text, signature)
-    if found.kind == "out_of_bounds" and built.language.base is Language.TRITON and not words:
-        words = triton_grid_hint(text, signature, kernel, sizes_only=True)
-    own = found.buffer and found.buffer not in arrays
-    if found.kind == "out_of_bounds" and built.language.base is Language.TRITON and own:
-        words = words or scratch_hint(text)
-    words = words or index_hint(found, text, built.language.base)
-    if found.kind == "uninitialized" and found.space == "global" and not words:
-        words = missing_axis_hint(text, built.language.base)  # of the kernel that should fill it
-    if found.kind == "uninitialized" and own and built.language.base is Language.TRITON:
-        words = words or any_grid_hint(text, signature)
-        words = words or let_through_hint(text, kernel, found.line)
-    is_read = found.kind == "uninitialized" and found.access != "write"
-    if is_read and found.buffer in outputs and not words:
-        words = copied_in_part_hint(text, str(found.buffer), signature)
-    if is_read and found.buffer in outputs and not words:
-        words = filled("found", "an output is read", buffer=found.buffer, kernel=kernel)
-    return words or found.hint
+    if unwritten and found.access != "write" and buffer in outputs:
+        yield copied_in_part_hint(text, buffer, signature)
+        yield filled("found", "an output is read", buffer=buffer, kernel=kernel)
+
+
+# Of messages that name their fault: what looks for the cause.
+_HINT_OF_MESSAGE: dict[str, Callable[[str, str, Signature], str | None]] = {
+    "lanes named by the mask": lambda text, *_: _parted_hint(text),
+    "freed memory": lambda text, *_: freed_hint(text),
+    "a null pointer is dereferenced": lambda text, kernel, _: never_allocated_hint(text, kernel),
+    "host memory is accessed in a kernel": host_argument_hint,
+}
