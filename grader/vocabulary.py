@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
+
+_R = TypeVar("_R", bound="_Registered")
 
 
 class _Word(str, Enum):
@@ -15,32 +17,58 @@ class _Word(str, Enum):
         return str(self.value)
 
 
-class _Registered(type):
+class _Listed(type):
     """Lets a class of registered words be iterated over, as an Enum can be."""
 
-    def __iter__(cls: type[Language]) -> Iterator[Language]:  # type: ignore[misc]
+    def __iter__(cls: type[_R]) -> Iterator[_R]:  # type: ignore[misc]
         return iter(tuple(cls._known.values()))
 
-    def __contains__(cls: type[Language], word: object) -> bool:  # type: ignore[misc]
+    def __contains__(cls: type[_R], word: object) -> bool:  # type: ignore[misc]
         return word in cls._known
 
 
-class Language(str, metaclass=_Registered):
+class _Registered(str, metaclass=_Listed):
+    """A word of those that are known: more can be made known.
+
+    `Class(word)` returns the known word, or raises ValueError, as an Enum does.
+    """
+
+    _noun: ClassVar[str]
+    _known: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls, noun: str) -> None:
+        cls._noun, cls._known = noun, {}
+
+    def __new__(cls: type[_R], word: str) -> _R:
+        try:
+            return cls._known[word]  # type: ignore[no-any-return]
+        except KeyError:
+            raise ValueError(f"there is no {cls._noun} {word!r}") from None
+
+    @classmethod
+    def _new(cls: type[_R], word: str) -> _R:
+        return str.__new__(cls, word)
+
+    @classmethod
+    def remove(cls, word: str) -> None:
+        """Forget a word that `add` made known."""
+        del cls._known[word]
+
+
+class Language(_Registered, noun="language"):
     """What a kernel file is written in: one of those below, or one that `add` made known.
 
-    `Language(word)` returns the known language, or raises ValueError, as an Enum does.
-
-        phrase    the name as a person writes it
-        suffix    the ending of a file's name
-        syntax    the language that other tools know its text as, such as "cpp"
-        comment   what begins a comment
-        headers   the endings of further files, which a file may include
-        worker    the worker's program: a file in `grader.worker`, or an absolute path
-        imported  True if a worker imports the file in Python: the Python server forks it, and
-                  without a GPU an executor runs its launches. `worker` is then a module of
-                  `grader.worker` with `prepare`, `serve` and `serve_executor`
-        base      the language that files are translated into: they run as it does, and what a spec
-                  says of it holds for them; the language itself if they are not translated
+    phrase    the name as a person writes it
+    suffix    the ending of a file's name
+    syntax    the language that other tools know its text as, such as "cpp"
+    comment   what begins a comment
+    headers   the endings of further files, which a file may include
+    worker    the worker's program: a file in `grader.worker`, or an absolute path
+    imported  True if a worker imports the file in Python: the Python server forks it, and
+              without a GPU an executor runs its launches. `worker` is then a module of
+              `grader.worker` with `prepare`, `serve` and `serve_executor`
+    base      the language that files are translated into: they run as it does, and what a spec
+              says of it holds for them; the language itself if they are not translated
     """
 
     phrase: str
@@ -56,14 +84,6 @@ class Language(str, metaclass=_Registered):
     TRITON: ClassVar[Language]
     INLINE_CUDA: ClassVar[Language]
     NUMBA: ClassVar[Language]
-
-    _known: ClassVar[dict[str, Language]] = {}
-
-    def __new__(cls, word: str) -> Language:  # noqa: D102 # the class says it
-        try:
-            return cls._known[word]
-        except KeyError:
-            raise ValueError(f"there is no language {word!r}") from None
 
     @property
     def value(self) -> str:
@@ -94,23 +114,18 @@ class Language(str, metaclass=_Registered):
         base: Language | None = None,
     ) -> Language:
         """Make a language known, after those that are; one with a base has the worker of that."""
-        one = str.__new__(cls, word)
+        one = cls._new(word)
         one.phrase, one.suffix, one.syntax, one.comment = phrase, suffix, syntax, comment
         one.headers, one.worker, one.imported, one.base = headers, worker, imported, base or one
         if base is not None:
             one.worker, one.imported = base.worker, base.imported
-        return cls._known.setdefault(word, one)
+        known: Language = cls._known.setdefault(word, one)
+        return known
 
     @classmethod
     def endings(cls) -> dict[str, str]:
         """Return what begins a comment by the ending of a file's name, of all languages."""
-        known = cls._known.values()
-        return {end: one.comment for one in known for end in (one.suffix, *one.headers)}
-
-    @classmethod
-    def remove(cls, language: Language) -> None:
-        """Forget a language that `add` made known."""
-        del cls._known[language]
+        return {end: one.comment for one in cls for end in (one.suffix, *one.headers)}
 
 
 Language.CUDA = Language.add(
@@ -196,10 +211,10 @@ class Memory(_Word):
     HOST = "host"
 
 
-class CheckName(str):
+class CheckName(_Registered, noun="check"):
     """The name of a check: one of those below, or one that a registered check brought along.
 
-    `CheckName(text)` returns the known name, or raises ValueError, as an Enum does.
+    They have the order in which a report shows checks.
     """
 
     BUILD: ClassVar[CheckName]
@@ -212,30 +227,13 @@ class CheckName(str):
 
     SHIPPED: ClassVar[tuple[CheckName, ...]]
 
-    _known: ClassVar[dict[str, CheckName]] = {}
-
-    def __new__(cls, text: str) -> CheckName:  # noqa: D102 # the class says it
-        try:
-            return cls._known[text]
-        except KeyError:
-            raise ValueError(f"there is no check {text!r}") from None
-
     @classmethod
     def add(cls, text: str) -> CheckName:
-        """Make a name known, at the end of the order in which a report shows checks."""
-        return cls._known.setdefault(text, str.__new__(cls, text))
-
-    @classmethod
-    def remove(cls, name: CheckName) -> None:
-        """Forget a name that `add` made known."""
-        del cls._known[name]
-
-    @classmethod
-    def all(cls) -> tuple[CheckName, ...]:
-        """Return the known names in the order in which a report shows them."""
-        return tuple(cls._known.values())
+        """Make a name known, the last one."""
+        name: CheckName = cls._known.setdefault(text, cls._new(text))
+        return name
 
 
 for _name in ("build", "correctness", "memory", "performance", "counters", "program", "rules"):
     setattr(CheckName, _name.upper(), CheckName.add(_name))
-CheckName.SHIPPED = CheckName.all()
+CheckName.SHIPPED = tuple(CheckName)

@@ -63,7 +63,7 @@ def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         # Skip jsonschema: it would print the number, and Python refuses to print huge ones.
         yield from beyond
         return
-    for error in _validator(CheckName.all(), tuple(Language)).iter_errors(data):
+    for error in _validator(tuple(CheckName), tuple(Language)).iter_errors(data):
         yield from _problems(error)
 
 
@@ -73,11 +73,11 @@ def course_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     if beyond:
         yield from beyond
         return
-    schema = _validator(CheckName.all(), tuple(Language)).schema
+    schema = _validator(tuple(CheckName), tuple(Language)).schema
     own = {"type": "object", "additionalProperties": False, "$defs": schema["$defs"]}
     shared = {key: schema["properties"][key] for key in SHARED_KEYS}
     own["properties"] = {**shared, **schema["$defs"]["course"]["properties"]}
-    for error in _validator(CheckName.all(), tuple(Language)).evolve(schema=own).iter_errors(data):
+    for error in _validator(tuple(CheckName), tuple(Language)).evolve(schema=own).iter_errors(data):
         yield from _problems(error)
 
 

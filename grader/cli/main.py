@@ -58,7 +58,7 @@ def cli() -> None:
     "--check",
     "checks",
     multiple=True,
-    type=options.Registered(CheckName.all),
+    type=options.Registered(lambda: CheckName),
     help="Only this check and those it needs (repeatable).",
 )
 @click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")

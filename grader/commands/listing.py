@@ -57,9 +57,7 @@ def list_one(assignment: Assignment, console: Console) -> None:
     page = Page(console)
     week = f", week {assignment.week}" if assignment.week else ""
     page.sentence((assignment.title, "bold"), f" ({assignment.name}){week}, ", _total(assignment))
-    checks = [
-        check for check in CheckName.all() if any(check in k.points for k in assignment.parts)
-    ]
+    checks = [check for check in CheckName if any(check in k.points for k in assignment.parts)]
     header = ("kernel", "points", *checks)
     page.table(header, [_row(kernel, checks) for kernel in assignment.parts], indent=0)
     page.blank()

@@ -42,7 +42,7 @@ def results(state: FileState, options: Options, *, finished: bool) -> list[Check
             lines += _not_yet(state, options)
     if state.failure is not None:
         lines.append(grader_error(kernel, *state.failure))
-    order = CheckName.all()
+    order = tuple(CheckName)
     lines.sort(key=lambda line: order.index(line.check))
     return without_forbidden_points(lines)
 

@@ -31,7 +31,7 @@ class FileState:
 
     def fail(self, check: CheckName, error: GraderError) -> None:
         """Note the grader's error in a check; of several the one of the first check stays."""
-        order = CheckName.all().index
+        order = tuple(CheckName).index
         if self.failure is None or order(check) < order(self.failure[0]):
             self.failure = check, error
 

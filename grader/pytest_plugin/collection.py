@@ -167,7 +167,7 @@ class FileNode(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield the items in the order of a report."""
-        for check in CheckName.all():
+        for check in CheckName:
             if check == CheckName.CORRECTNESS and check in self._kernel.points:
                 yield from self._cases()
             elif check in self._kernel.points or check == CheckName.BUILD or self._has(check):

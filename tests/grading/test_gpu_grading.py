@@ -46,7 +46,7 @@ def grade_on(
     transport: Transport | None = None,
 ) -> Report:
     # Without the performance check, which has its own tests and depends on this GPU.
-    checks = frozenset(CheckName.all()) - {CheckName.PERFORMANCE}
+    checks = frozenset(CheckName) - {CheckName.PERFORMANCE}
     options = Options(gpu=gpu, languages=frozenset({language}), transport=transport, checks=checks)
     return grade(assignment, read_submission(folder, assignment), options, Progress())
 

@@ -114,7 +114,7 @@ def _of_hint(hint: Any) -> set[Any]:
     if hint is evidence.Evidence:
         return {"object"}
     if hint is CheckName:
-        return set(CheckName.all())
+        return set(CheckName)
     if hint is Language:
         return set(Language)
     if isinstance(hint, type) and issubclass(hint, Enum):

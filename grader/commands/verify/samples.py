@@ -286,7 +286,7 @@ def parse(text: str, verdict: str) -> Expectation | None:
     if found is None:
         return None
     _check_word(values, "device", map(str, Device))
-    _check_word(values, "check", CheckName.all())
+    _check_word(values, "check", tuple(CheckName))
     if "line" in values and not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", values["line"]):
         raise ValueError(f"line={values['line']} is no line number or list of line numbers")
     if "message" in values and not values["message"].strip():

@@ -105,7 +105,7 @@ def grade_sample(
     by_time = expectation.check == CheckName.PERFORMANCE or sample.verdict in _TIMED
     if not (options.checks or by_time):
         # Speed has no influence on this verdict.
-        options = replace(options, checks=frozenset(CheckName.all()) - {CheckName.PERFORMANCE})
+        options = replace(options, checks=frozenset(CheckName) - {CheckName.PERFORMANCE})
     if sample.verdict == "time_limit":
         limits = replace(
             assignment.limits,
