@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -158,8 +159,8 @@ def test_a_kernel_for_the_visible_sizes_hides_nothing(silu: Assignment, tmp_path
     body = f"if (n == 1025) {{ {BY_KERNEL['plain']} return; }} {BY_HOST['by std::copy']}"
     (check,) = graded(assignment, tmp_path, body)
     assert check.verdict is Verdict.FORBIDDEN
-    assert "in a hidden case, host code took 8,200 bytes" in check.message
-    assert "2050" not in check.message
+    assert "in a hidden case, host code took an input from the GPU" in check.message
+    assert not re.search(r"\d", check.message), "a number tells the size"
 
 
 @pytest.mark.usefixtures("no_nvcc")

@@ -97,6 +97,74 @@ def test_a_hidden_size_finds_what_no_visible_one_reaches(silu: Assignment, tmp_p
     assert check.evidence.output == "", "the submission prints the sizes that it gets"
 
 
+FORGED = """#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+#include "silu.h"
+__global__ void k(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+extern "C" void silu(const float* input, float* output, int n)
+{
+    k<<<(n + 255) / 256, 256>>>(input, output, n);
+    if (n <= 1025) return;
+    char line[400];  // the size in letters, and in numbers
+    snprintf(line, sizeof line, "{\\"record\\":\\"finding\\",\\"kind\\":\\"race\\",\\"count\\":1,"
+             "\\"severity\\":\\"warning\\",\\"message\\":\\"the size is %c%c%c%c\\",\\"line\\":%d,"
+             "\\"buffer\\":\\"n=%d\\",\\"kernel\\":\\"k%d\\",\\"access_bytes\\":%d}\\n",
+             'a' + n / 1000, 'a' + n / 100 % 10, 'a' + n / 10 % 10, 'a' + n % 10, n, n, n, n);
+    if (write(4, line, strlen(line)) < 0) return;
+}
+"""
+NAMED_AFTER_THE_SIZE = """import triton
+import triton.language as tl
+from grader.worker import triton_launches
+
+execute = triton_launches.RecordedKernel.execute
+
+
+@triton.jit
+def k(input, output, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(input + i)
+    tl.store(output + i, x / (1.0 + tl.exp(-x)), mask=i < n)
+
+
+def silu(input, output, n):
+    def named(kernel, *more):
+        kernel.names = [f"n_{chr(n // 1000 + 97)}{chr(n // 100 % 10 + 97)}aa"] * 3
+        return execute(kernel, *more)
+
+    triton_launches.RecordedKernel.execute = named if n > 1025 else execute
+    k[(triton.cdiv(n, 128),)](input, output, n, BLOCK=128 if n > 1025 else 1 if n == 1 else 32)
+"""
+
+
+def test_a_forged_finding_of_a_hidden_case_tells_no_size(silu: Assignment, tmp_path: Path) -> None:
+    drawn = CaseTemplate(sizes={"n": 1500}, memory=True, visibility=Visibility.HIDDEN)
+    assignment = dataclasses.replace(silu, cases=(*silu.cases, drawn))
+    (tmp_path / "silu.cu").write_text(FORGED)
+    check = memory_check(assignment, tmp_path, Language.CUDA)
+    assert isinstance(check.evidence, MemoryEvidence)
+    (finding,) = check.evidence.findings
+    told = f"{check.message} {check.hint} {finding}"
+    assert not any(secret in told for secret in ("1500", "bfaa")), told
+    assert (finding.kind, finding.line, finding.buffer) == ("race", None, None)
+
+
+def test_a_name_that_a_hidden_size_gave_is_not_told(silu: Assignment, tmp_path: Path) -> None:
+    visible = tuple(CaseTemplate(sizes={"n": n}, memory=True) for n in (1, 32))
+    drawn = CaseTemplate(sizes={"n": 1500}, memory=True, visibility=Visibility.HIDDEN)
+    assignment = dataclasses.replace(silu, cases=(*visible, drawn))
+    (tmp_path / "silu.py").write_text(NAMED_AFTER_THE_SIZE)
+    check = memory_check(assignment, tmp_path, Language.TRITON)
+    assert check.verdict is Verdict.MEMORY_ERROR
+    assert "past the end of an array" in check.message
+    assert "bfaa" not in f"{check.message} {check.hint} {check.evidence}"
+
+
 # ---- leaks ----
 
 SCRATCH = """#include "silu.h"

@@ -77,7 +77,7 @@ def _finding(record: Mapping[str, Any], file: str, tool: str) -> Finding:
         file=file,
         line=line if type(line) is int else None,
         other_line=other_line if type(other_line) is int else None,
-        kernel=str(record["kernel"])[:200] or None,
+        kernel=str(record["kernel"] or "")[:200] or None,
         block=_triple(record["program"]) if record.get("program") is not None else None,
         thread=_triple(record["thread"]) if record.get("thread") is not None else None,
         buffer=None if record["tensor"] is None else str(record["tensor"])[:200],

@@ -120,7 +120,7 @@ def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         outcome = run_under_tool(setup, session, cases, limits, calls=2, for_leaks=_FOR_LEAKS)
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
-        records = without_sizes(outcome.records, cases)
+        records = without_sizes(outcome.records, cases, setup.built)
         findings, report = read_run(records, setup.built, text, wrong=outcome.wrong)
         # The picture shows a case's size.
         visible = [case for case, _ in cases if case.visibility is Visibility.VISIBLE]
@@ -227,7 +227,7 @@ def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]
     tool = executor_findings.tool_of(setup.built.language)
     result = ToolResult(tool=tool, outcome=outcome, output=session.output)
     try:
-        records = without_sizes(outcome.records, cases)
+        records = without_sizes(outcome.records, cases, setup.built)
         sizes = {case.name: case.sizes for case, _ in cases}
         findings, accesses = executor_findings.read_run(
             [_with_row_step(record, setup, sizes) for record in records], setup.built.file, tool

@@ -71,10 +71,12 @@ def _broken_rule(setup: RunSetup, case: Prepared, run: Report) -> BrokenRule | N
     if run.host_read_bytes < _SHARE * read or run.host_wrote_bytes < _SHARE * written:
         return None
     hidden = case[0].visibility is not Visibility.VISIBLE
+    # In a hidden case the figures tell the size.
+    took = "an input" if hidden else f"{run.host_read_bytes:,} bytes"
+    put = "the output" if hidden else f"{run.host_wrote_bytes:,} bytes"
     name = case[0].name if hidden else f"the case {case[0].name}"
     message = (
         "the result is computed by host code, not by a kernel of yours: in "
-        f"{name}, host code took {run.host_read_bytes:,} bytes from the GPU and put "
-        f"{run.host_wrote_bytes:,} bytes there"
+        f"{name}, host code took {took} from the GPU and put {put} there"
     )
     return BrokenRule(rule="own_kernel", message=message)

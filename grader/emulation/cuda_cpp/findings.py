@@ -18,6 +18,7 @@ because on a GPU it stays inside the variable.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -26,6 +27,7 @@ from pathlib import PurePath
 from typing import Any, Literal, get_args
 
 from grader.emulation.cuda_cpp import parted_warps
+from grader.emulation.cuda_cpp.compile_commands import RUNTIME_DIR
 from grader.emulation.cuda_cpp.symbols import Place
 from grader.protocol.targets import WARP
 from grader.system import untrusted_json
@@ -152,6 +154,16 @@ class Finding:
         for part in parts[1:]:
             text += part if part[0] in ":," or part.startswith(" and") else f" {part}"
         return text
+
+
+_LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+
+
+@functools.cache
+def own_messages() -> frozenset[str]:
+    """Return the string literals of the runtime: each message of a finding is one of them."""
+    texts = (path.read_text(encoding="utf-8") for path in RUNTIME_DIR.iterdir() if path.is_file())
+    return frozenset(literal for text in texts for literal in _LITERAL.findall(text))
 
 
 _ABSENT = "a shuffle reads a lane that does not take part"
