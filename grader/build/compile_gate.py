@@ -305,6 +305,7 @@ def run_compiler(launches: str, folder: Path, capability: int) -> dict[str, Any]
         cwd=folder,
         environment=spawn.clean_environment(folder),
         wall_s=_WALL_S,
+        limits=spawn.WHOLE_OUTPUT,
     )
     if ended.end is spawn.End.TIME_LIMIT:
         return {"results": [], "why": f"the compiler did not end within {_WALL_S:g} s"}

@@ -95,6 +95,7 @@ def inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
             cwd=folder,
             environment=spawn.clean_environment(folder),
             wall_s=_WALL_S,
+            limits=spawn.WHOLE_OUTPUT,
         )
     if ended.signal is not None or ended.end is not spawn.End.EXITED:
         return {"syntax": {"message": "Python's parser failed on this file", "line": None}}

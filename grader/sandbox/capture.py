@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-_KEEP_BYTES = 32 * 1024  # at the head, and again at the tail: as much as a person may read
+KEPT_KIB = 32  # at the head, and again at the tail: as much as a person may read
 
 
 class Capture:
@@ -17,7 +17,7 @@ class Capture:
     The middle of more than twice `keep_bytes` is dropped.
     """
 
-    def __init__(self, descriptor: int, limit_bytes: int, keep_bytes: int = _KEEP_BYTES) -> None:
+    def __init__(self, descriptor: int, limit_bytes: int, keep_bytes: int = KEPT_KIB << 10) -> None:
         os.set_blocking(descriptor, False)
         self.descriptor = descriptor
         self.total_bytes = 0

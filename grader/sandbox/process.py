@@ -23,7 +23,7 @@ from enum import Enum
 from pathlib import Path
 
 from grader.sandbox import scratch_dir
-from grader.sandbox.capture import Capture
+from grader.sandbox.capture import KEPT_KIB, Capture
 from grader.sandbox.own_time import SAMPLE_S, OwnTime, Spent
 from grader.sandbox.policy import Confinement, Layers, confinement
 from grader.system import process_tree
@@ -52,11 +52,13 @@ class Limits:
     Address space is not limited: CUDA and the emulation's device arena reserve far more than they
     use. The judge polls memory instead, and the kernel limits it where the program has a control
     group. The same holds for processes, because RLIMIT_NPROC counts all processes of a user.
-    `report_s` is the time that a tool gets after a time limit to write its report.
+    `report_s` is the time that a tool gets after a time limit to write its report. Of the output,
+    the first and the last `kept_kib` are kept.
     """
 
     memory_mib: int = 4096
     output_kib: int = 1024
+    kept_kib: int = KEPT_KIB
     processes: int = 256
     threads: int = 4096
     file_mib: int = 2048
@@ -87,6 +89,10 @@ class Limits:
             },
             **confinement.settings(),
         }
+
+
+# For a program whose output is a result that the judge parses.
+WHOLE_OUTPUT = Limits(kept_kib=Limits().output_kib)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

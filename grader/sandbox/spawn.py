@@ -21,10 +21,11 @@ from grader.sandbox import fork_server
 from grader.sandbox.capture import Capture
 from grader.sandbox.compiled_kernels import CACHE
 from grader.sandbox.policy import Confinement, Layers
-from grader.sandbox.process import REPORT_BYTES, End, Ended, Limits, Program
+from grader.sandbox.process import REPORT_BYTES, WHOLE_OUTPUT, End, Ended, Limits, Program
 
 __all__ = [
     "REPORT_BYTES",
+    "WHOLE_OUTPUT",
     "End",
     "Ended",
     "Limits",
@@ -87,7 +88,7 @@ def adopt(
     return Program(
         pid=pid,
         pidfd=pidfd,
-        output=Capture(output, limits.output_kib << 10),
+        output=Capture(output, limits.output_kib << 10, limits.kept_kib << 10),
         report=None if report is None else Capture(report, REPORT_BYTES, REPORT_BYTES),
         limits=limits,
         confinement=confined,

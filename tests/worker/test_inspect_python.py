@@ -40,6 +40,19 @@ def test_a_deep_file_is_a_compile_error_or_taken(tmp_path: Path, text: str, dept
         assert "silu.py" in built.message or "parser" in built.message
 
 
+_MANY = "".join(f"def f{number:020}(): pass\n" for number in range(10_000))
+
+
+@pytest.mark.parametrize("names", [_MANY, f"a = {'b' * 200_000} = 1\n", "é = 1\n" + "ü" * 500_000])
+def test_a_file_with_many_or_long_names_is_no_fault_of_the_grader(
+    tmp_path: Path, names: str
+) -> None:
+    text = f"def silu(input, output, n): pass\n{names}"
+    built = build_python(SIGNATURE, SourceFile(path="silu.py", text=text), Device.CPU, tmp_path)
+    if isinstance(built, Rejected):
+        assert built.verdict is Verdict.COMPILE_ERROR
+
+
 def test_a_file_that_parses_may_be_too_deep() -> None:
     text = f"def silu(input, output, n={'-' * 800}1): pass"
     assert inspect(text.encode(), "silu")["syntax"]["message"] == "too deeply nested"
