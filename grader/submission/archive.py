@@ -23,13 +23,16 @@ from typing import IO, cast
 from grader.errors import UsageError
 
 _MOST_BYTES = 64 << 20  # of the archive itself
-_MOST_UNPACKED_BYTES = 256 << 20  # of a whole tar archive
+_MOST_UNPACKED_BYTES = 256 << 20  # of a whole tar archive, of the files wanted from a zip
+_UNPACKS_TO_MORE = f"it unpacks to more than {_MOST_UNPACKED_BYTES >> 20} MiB"
 _MOST_MEMBERS = 10_000
 _MOST_OTHERS = 1000  # names that are searched for a misnamed file
 _MOST_PATH = 1000  # characters
 _HIDDEN = (".", "__MACOSX")  # names that operating systems add
 _ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")  # a member, an empty zip, a multi-volume zip
 _IS_ENCRYPTED = 1  # a bit of a zip member's flags
+# What systems make. `zipfile` unpacks the rest without a bound: 900 bytes of bzip2 are a gigabyte.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _TIP = "name a folder, or a zip or tar archive, with --from"
 
 
@@ -131,6 +134,7 @@ def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
     if not zipfile.is_zipfile(source):
         return None
     found: dict[str, Member | None] = {}
+    unpacked = 0
     with zipfile.ZipFile(source) as archive:
         for info in archive.infolist()[:_MOST_MEMBERS]:
             name = _with_slashes(info.filename)
@@ -147,9 +151,18 @@ def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
                     f"cannot read the archive {source}: {name} is encrypted with a password",
                     tip="make the archive without a password",
                 )
+            elif info.compress_type not in _BOUNDED:
+                raise UsageError(
+                    f"cannot read the archive {source}: {name} is compressed in an unusual way",
+                    tip="make the archive with your system's own program, or with `zip`",
+                )
             else:
                 with archive.open(info) as file:
-                    found[name] = Member(file.read(most_bytes))
+                    data = file.read(most_bytes)
+                unpacked += len(data)
+                if unpacked > _MOST_UNPACKED_BYTES:
+                    raise OSError(_UNPACKS_TO_MORE)
+                found[name] = Member(data)
     return found
 
 
@@ -210,5 +223,5 @@ class _Capped(io.RawIOBase):
         data = self._stream.read(size)
         self._left -= len(data)
         if self._left < 0:
-            raise OSError(f"it unpacks to more than {_MOST_UNPACKED_BYTES >> 20} MiB")
+            raise OSError(_UNPACKS_TO_MORE)
         return data

@@ -350,6 +350,26 @@ def test_a_bomb_before_the_file_ends_in_a_sentence(silu: Assignment, tmp_path: P
         read_submission(path, silu)
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_that_unpacks_without_a_bound_is_not_read(
+    silu: Assignment, tmp_path: Path, method: int
+) -> None:
+    path = tmp_path / "work.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("silu.cu", "/* right, but for the size of the next one */")
+    with pytest.raises(UsageError, match=r"silu\.cu is compressed in an unusual way"):
+        read_submission(path, silu)
+
+
+def test_many_bombs_in_a_zip_end_in_a_sentence(silu: Assignment, tmp_path: Path) -> None:
+    path = tmp_path / "work.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number in range(300):
+            archive.writestr(f"{number}/silu.cu", bytes(MAX_FILE_BYTES))
+    with pytest.raises(UsageError, match="unpacks to more than 256 MiB"):
+        read_submission(path, silu)
+
+
 def test_a_large_archive_is_not_opened(silu: Assignment, tmp_path: Path) -> None:
     with (tmp_path / "a.zip").open("wb") as file:
         file.truncate(65 << 20)
