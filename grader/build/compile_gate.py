@@ -60,10 +60,28 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     """Compile each distinct launch; return `built`, or why a launch is rejected.
 
     If a launch cannot be compiled here, because the compiler does not read its IR or crashes, the
-    result has a warning.
+    result has a warning. Of a launch that is `hidden`, because hidden cases alone made it, nothing
+    is told but the verdict: its kernel's name and its options may be what a case was.
     """
+    shown = _distinct(launch for launch in launches if not launch.get("hidden"))
+    others = [launch for launch in _distinct(launches) if launch not in shown]
+    decided = _decided(built, shown)
+    if not others or isinstance(decided, Rejected):
+        return decided
+    unseen = _decided(decided, others)
+    if isinstance(unseen, Rejected):
+        reason = "a launch of a hidden case is not possible"
+        message = f"{built.file}: {reason} on a GPU"
+        return _rejected(built, unseen.verdict, message, reason, hint=unseen.hint)
+    why = (
+        "a launch of a hidden case was not compiled, so it is unknown whether it compiles for a GPU"
+    )
+    return decided if unseen is decided else _with_warnings(decided, [why])
+
+
+def _decided(built: Built, distinct: list[dict[str, Any]]) -> Built | Rejected:
+    """Return `built`, with a warning for each launch that cannot be compiled, or a rejection."""
     target = course_target()
-    distinct = _distinct(launches)
     results = _compile_some(distinct, target)
     for result in results:
         if error := result.told.get("error"):
@@ -96,7 +114,7 @@ def to_compile(launch: dict[str, Any]) -> dict[str, Any]:
     return {"kernel": launch.get("kernel"), "text": text, "options": launch.get("options")}
 
 
-def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _distinct(launches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     kept = map(to_compile, launches)
     return list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
 

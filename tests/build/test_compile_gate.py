@@ -306,6 +306,32 @@ def test_only_what_has_changed_is_compiled_again(
     assert compiled[2:] == [["crashes"], ["crashes"]]
 
 
+@pytest.mark.parametrize("result", [{"problem": "k_1500"}, {"error": {"message": "k_1500"}}])
+def test_what_a_hidden_case_alone_launched_has_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: dict[str, Any]
+) -> None:
+    """A submission can name a kernel after the size that it gets."""
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    made = {"ok": True, "threads": 128, "shared_bytes": 0, "ptxas": ""}
+    failed = {"ok": False, "error": None, "problem": None, **result}
+
+    def report(chosen: str, *_: object) -> dict[str, Any]:
+        names = [one["kernel"] for one in json.loads(chosen)]
+        return {"results": [{"kernel": n, **(made if n == "k" else failed)} for n in names]}
+
+    monkeypatch.setattr(compile_gate, "run_compiler", report)
+    seen = [{"kernel": "k", "text": "k", "options": {}, "hidden": hidden} for hidden in (0, 1)]
+    unseen = [
+        {"kernel": name, "text": name, "options": {}, "hidden": True} for name in ("k_1500", "k_15")
+    ]
+    assert compile_launches(built(tmp_path), seen) == built(tmp_path)
+    decided = compile_launches(built(tmp_path), [*seen, *unseen])
+    (told,) = decided.evidence.diagnostics
+    assert "hidden case" in told.message
+    assert "15" not in f"{decided}".replace(str(tmp_path), "")
+    assert isinstance(decided, Rejected) == ("error" in result)
+
+
 @pytest.mark.slow
 def test_an_infinite_constant_is_compiled_too(tmp_path: Path) -> None:
     text = KERNEL.replace("BLOCK=256", "BLOCK=256, LEAST=float('-inf')")

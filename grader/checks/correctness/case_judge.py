@@ -51,7 +51,7 @@ from grader.judge.patterns.pattern_input import PatternInput, count_unwritten_by
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
-from grader.vocabulary import Device, Language, Memory
+from grader.vocabulary import Device, Language, Memory, Visibility
 
 _MASK_HINT = (
     "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
@@ -290,8 +290,9 @@ class CaseJudge:
         """Fill, call, take snapshots; return the failure (None if there is none) and snapshots."""
         self._case_run.fill(buffers, poison=poison)
         outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
+        hidden = self._case.visibility is not Visibility.VISIBLE
         for record in outcome.executed:
-            self._on_record(record)
+            self._on_record({**record, "hidden": hidden})
         for record in outcome.records:
             if record.get("record") == "torch":
                 self._on_record(record)
