@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import os
 import platform
 import socket
 import struct
@@ -34,6 +35,7 @@ _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 # CLONE_NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET, _NEWTIME
 _NEW_NAMESPACES = 0x7E02_0080
 _SOCKET_KIND = 0xF  # the rest of a socket's type are flags
+_IOPRIO_WHO_USER = 3  # linux/ioprio.h
 _EVERYTHING = 0xFFFF_FFFF  # -1: every process that may be signalled
 
 
@@ -179,6 +181,17 @@ BOUNDED = (
         argument=1,
         value=0,
         equal=False,
+    ),
+    # All processes of this user, of which the judge may be one: 0 names the user as well.
+    *(
+        Bounded(
+            why="limits and priorities of other processes",
+            calls=(call,),
+            argument=0,
+            value=of_a_user,
+            equal=True,
+        )
+        for call, of_a_user in (("setpriority", os.PRIO_USER), ("ioprio_set", _IOPRIO_WHO_USER))
     ),
     # A thread id looks like a process id, and GPU drivers may place their own threads.
     Bounded(

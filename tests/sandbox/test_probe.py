@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import socket
 import struct
@@ -238,6 +239,10 @@ def test_what_the_filter_says(machine: str) -> None:
     assert says("kill", 1234, 9) == ALLOWED
     assert says("prlimit64", 0, 7) == ALLOWED
     assert says("prlimit64", 1234, 7) == refused(errno.EPERM)
+    assert says("setpriority", os.PRIO_PROCESS, 0, 5) == ALLOWED
+    assert says("setpriority", os.PRIO_PROCESS, 1234, 5) == refused(errno.EPERM)
+    assert says("setpriority", os.PRIO_USER, 0, 5) == refused(errno.EPERM), "the judge's user"
+    assert says("ioprio_set", 3, 0) == refused(errno.EPERM), "the judge's user"
     assert says("clone", 0x003D_0F00) == ALLOWED, "as threads are made"
     assert says("clone", 0x1000_0000) == refused(errno.EPERM)
     assert says("clone3") == refused(errno.ENOSYS)
