@@ -59,6 +59,41 @@ def test_a_write_to_an_input_is_a_wrong_answer_at_its_line(
     assert finding.hint == check.hint
 
 
+# ---- one kernel for the check, another one for the points ----
+
+OTHERWISE = """#include "silu.h"
+__global__ void k(const float* input, float* output, int n)
+{{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {access}
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}}
+extern "C" void silu(const float* input, float* output, int n)
+{{
+    k<<<(n + 255) / 256, 256>>>(input, output, n);
+}}
+"""
+
+
+def test_no_macro_of_the_compiler_tells_that_accesses_are_checked(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    access = "\n#ifndef __SANITIZE_THREAD__\nif (input[i] > 1e38f) return;\n#endif\n"
+    (tmp_path / "silu.cu").write_text(OTHERWISE.format(access=access))
+    check = memory_check(silu, tmp_path, Language.CUDA)
+    assert check.verdict is Verdict.MEMORY_ERROR, check.message
+
+
+def test_an_instruction_of_the_cpu_is_an_access_that_is_not_checked(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    access = "if (i == 0) __builtin_ia32_movnti((int*)&output[n], 7);"
+    (tmp_path / "silu.cu").write_text(OTHERWISE.format(access=access))
+    check = memory_check(silu, tmp_path, Language.CUDA)
+    assert check.verdict is not Verdict.ACCEPTED
+    assert check.score == 0
+
+
 # ---- hidden cases ----
 
 BEYOND_THE_VISIBLE = """#include <cstdio>

@@ -224,6 +224,11 @@ def test_an_array_in_a_local_struct_needs_no_hook(statement: str, missed: tuple[
     assert tuple(a.line for a in cuda_cpp.unhooked(dump, files=["k.cu"])) == missed
 
 
+def test_an_instruction_of_the_cpu_has_no_hook() -> None:
+    dump = DUMP.replace("_Z1f6Float4S_ (OPERANDS);", "__builtin_ia32_movnti (_5, 7);")
+    assert [access.line for access in cuda_cpp.unhooked(dump, files=["k.cu"])] == [3]
+
+
 def test_each_way_of_passing_a_struct(tmp_path: Path) -> None:
     types = [(("float", 0),), (("float4", 0),), (("double", 3), ("char", 0)), (("__half", 0),) * 3]
     generated = [
