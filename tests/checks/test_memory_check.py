@@ -189,6 +189,20 @@ def test_a_forged_finding_of_a_hidden_case_tells_no_size(silu: Assignment, tmp_p
     assert (finding.kind, finding.line, finding.buffer) == ("race", None, None)
 
 
+def test_a_forged_lack_of_the_machine_tells_no_size(silu: Assignment, tmp_path: Path) -> None:
+    """It is the reason why points are pending, if the call fails as well."""
+    drawn = CaseTemplate(sizes={"n": 1500}, memory=True, visibility=Visibility.HIDDEN)
+    assignment = dataclasses.replace(silu, cases=(*silu.cases, drawn))
+    text = FORGED.replace('\\"finding\\"', '\\"unsupported\\"').replace(
+        "< 0) return;", ") _exit(0);"
+    )
+    assert "_exit(0)" in text and "unsupported" in text
+    (tmp_path / "silu.cu").write_text(text)
+    check = memory_check(assignment, tmp_path, Language.CUDA)
+    assert check.verdict is Verdict.NOT_MEASURED
+    assert not any(secret in check.message for secret in ("1500", "bfaa")), check.message
+
+
 def test_a_name_that_a_hidden_size_gave_is_not_told(silu: Assignment, tmp_path: Path) -> None:
     visible = tuple(CaseTemplate(sizes={"n": n}, memory=True) for n in (1, 32))
     drawn = CaseTemplate(sizes={"n": 1500}, memory=True, visibility=Visibility.HIDDEN)

@@ -119,6 +119,7 @@ def test_words_break_no_rule(compiler: str, tmp_path: Path, text: str) -> None:
 
 def test_words_are_suspicious() -> None:
     assert suspicious_text("// dlopen(") == ("the source contains `dlopen`",)
+    assert suspicious_text("fcntl(4, F_DUPFD, 50)") == ("the source contains `F_DUPFD`",)
     assert suspicious_text("out[i] = in[i];") == ()
     pastes = "// a##b\n# define CAT(a, b) a##b\n"
     assert suspicious_text(pastes) == ("line 2: a macro pastes names together",)
