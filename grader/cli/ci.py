@@ -110,14 +110,14 @@ def ci(
     shown: str | None,
     **arguments: Any,
 ) -> None:
-    """Grade a submission on a course's platform (staff).
+    """Grade a submission on a course's platform.
 
     \b
-    grade ci silu --from submission --format gradescope --output results/results.json
+    grade ci silu --from submission --format gradescope --output results.json
     grade ci silu --from . --format github --output classroom.json
-    grade ci silu --from ann/ --format json --output ann.json --device cuda --seed 17
+    grade ci silu --from ann/ --format json --output ann.json --seed 17
     grade ci silu --from homework --try gradescope
-    grade ci silu --from submission --format gradescope --output results/results.json \\
+    grade ci silu --from submission --format gradescope --output results.json \\
         --cluster tls://head.example.edu:8786 --cluster-tls tls/
 
     Exit code 0 if a valid result was written, 3 if none was written.
@@ -168,12 +168,14 @@ def ci(
 )
 @options.show
 def report(file: Path, form: str, output: Path | None, shown: str | None) -> None:
-    """Show a report (from --json or grade ci --format json) in another format.
+    """Show a stored report, also in another format.
 
     \b
-    grade report report.json                                       as at a terminal
-    grade report report.json --format gradescope --output results.json
+    grade report report.json                           as at a terminal
+    grade report report.json --format html --output report.html
     grade report report.json --format junit > report.xml
+
+    FILE is from --json, or from grade ci --format json.
     """
     from grader.commands.ci.delivery import show_again
     from grader.formats.registry import named

@@ -75,7 +75,7 @@ from grader.errors import ExitCode, UsageError
     help="Grade nothing: write the files for a similarity tool into a new folder.",
 )
 def batch(export_for: tuple[str, Path] | None, out: Path | None, **arguments: Any) -> None:
-    """Grade a class: each submission in FOLDER, for each ASSIGNMENT (staff).
+    """Grade a class: each submission in a folder.
 
     \b
     FOLDER is a Gradescope export, a folder of GitHub Classroom clones, or holds
@@ -116,7 +116,7 @@ def batch(export_for: tuple[str, Path] | None, out: Path | None, **arguments: An
     help="Write the merged report here; a folder for two folders. Default: standard output.",
 )
 def merge(first: Path, second: Path, output: Path | None) -> None:
-    """Fill in the pending points of a report from another machine's report (staff).
+    """Fill in pending points from another machine's report.
 
     \b
     grade merge cpu.json gpu.json --output both.json
@@ -146,7 +146,7 @@ def merge(first: Path, second: Path, output: Path | None) -> None:
     help="A CSV of submission and pseudonym, for students who chose one.",
 )
 def leaderboard(folder: Path, output: Path, title: str, names: Path | None) -> None:
-    """Show points and speedups of a class as one page, under pseudonyms (staff).
+    """Show points and speedups of a class, under pseudonyms.
 
     \b
     grade leaderboard graded/ --output leaderboard.html

@@ -29,9 +29,27 @@ from grader.system.signals import terminable
 from grader.vocabulary import CheckName, Language
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
+_SENTENCE = 200  # characters: a first sentence is not cut
+_STAFF = {"batch", "calibrate", "ci", "leaderboard", "merge", "new", "release", "verify"}
 
 
-@click.group(context_settings=_SETTINGS)
+class _Commands(click.Group):
+    """Lists the commands for students before those for staff."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        for title, staff in (("Commands", False), ("Commands for staff", True)):
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (name, self.commands[name].get_short_help_str(_SENTENCE))
+                        for name in names
+                        if (name in _STAFF) is staff
+                    ]
+                )
+
+
+@click.group(cls=_Commands, context_settings=_SETTINGS)
 @click.version_option(grader.__version__, prog_name="grade")
 def cli() -> None:
     """Grade kernels in CUDA C++, Triton and Numba, with and without a GPU."""
@@ -127,7 +145,7 @@ def calibrate(
     seed: int,
     dry_run: bool,
 ) -> None:
-    """Time references, samples at the roofline and slow ones; propose tiers (staff).
+    """Time the references, and propose tiers for speed.
 
     \b
     grade calibrate silu                   measure, print, store the figures
@@ -190,14 +208,15 @@ def calibrate(
     "At last write the first lines of samples that are proposed.",
 )
 def verify(**arguments: Any) -> None:
-    """Check the references, samples and oracle of assignments (staff: needs reference/).
+    """Check the references, samples and oracle of assignments.
 
     \b
     grade verify                                every assignment
     grade verify silu --language cuda           one of them, in one language
     grade verify silu --sample memory_error     the samples of one verdict
 
-    Exit code 0 if everything is as expected, else 1.
+    It needs reference/, which staff have. Exit code 0 if everything is as expected,
+    else 1.
     """
     from grader.commands.verify.run import verify as prove
 
@@ -255,7 +274,7 @@ def profile(
     ptx: bool,
     sass: bool,
 ) -> None:
-    """Show the cost of one kernel: time, roofline, registers, accesses, code.
+    """Show what one kernel costs: time, registers, accesses, code.
 
     \b
     grade profile silu                                 the file in this folder
@@ -288,12 +307,12 @@ def profile(
 @cli.command("list")
 @click.argument("assignment", required=False, shell_complete=completion.assignments)
 def list_assignments(assignment: str | None) -> None:
-    """List the assignments, or the kernels, points, cases and tiers of one.
+    """List the assignments, or the points and cases of one.
 
     \b
-    grade list                             assignments of the course that holds this folder
-    grade list silu                        one of them
-    GRADE_ASSIGNMENTS=… grade list         assignments of another course
+    grade list                        assignments of the course around this folder
+    grade list silu                   one of them: kernels, points, cases, tiers
+    GRADE_ASSIGNMENTS=… grade list    assignments of another course
     """
     from grader.assignment.catalogue import folders_without_spec, root_above
     from grader.assignment.reader import SPEC_FILE
@@ -313,7 +332,7 @@ def list_assignments(assignment: str | None) -> None:
 
 @cli.command()
 def doctor() -> None:
-    """Show what this machine can grade, what is missing, and how to fix it.
+    """Show what this machine can grade, and how to fix the rest.
 
     \b
     grade doctor                           exit code 0 if anything can be graded

@@ -82,14 +82,14 @@ def new(
     given: tuple[str, ...],
     course: Path | None,
 ) -> None:
-    """Write the files of a new assignment that works at once (instructors).
+    """Write the files of a new assignment, which works at once.
 
     \b
     grade new vector_add                   asks for the rest
     grade new scale --language cuda --argument "x:float32[n]:in" \\
         --argument "y:float32[n]:out" --argument n:int32
     grade new silu --entry "forward(x:float32[n]:in, y:float32[n]:out, n:int32)" \\
-        --entry "backward(x:float32[n]:in, dy:float32[n]:in, dx:float32[n]:out, n:int32)"
+        --entry "backward(x:float32[n]:in, dx:float32[n]:out, n:int32)"
 
     Nothing is overwritten. The parts to fill in are listed at the end.
     """

@@ -49,16 +49,16 @@ def release(
     every: bool,
     shown: str | None,
 ) -> None:
-    """Write an archive for students or for a grading system (staff).
+    """Write an archive for students or for a platform.
 
     \b
-    grade release student --output course.zip            all assignments
-    grade release gradescope silu --output silu.zip      upload it as the autograder
-    grade release gradescope --all --output-dir zips     an archive of each assignment
-    grade release prairielearn silu --output silu.zip    folders of a course
-    grade release prairielearn --output course.zip       the same with all assignments
-    grade release autolab silu --output silu.tar         a lab's autograder
-    grade release github silu --output silu.zip          a template for GitHub Classroom
+    grade release student --output course.zip           all assignments
+    grade release gradescope silu --output silu.zip     upload as the autograder
+    grade release gradescope --all --output-dir zips    an archive of each one
+    grade release prairielearn silu --output silu.zip   folders of a course
+    grade release prairielearn --output course.zip      the same, all assignments
+    grade release autolab silu --output silu.tar        a lab's autograder
+    grade release github silu --output silu.zip         for GitHub Classroom
 
     No archive holds a solved file; no archive for students holds hidden cases.
     """

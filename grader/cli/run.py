@@ -84,10 +84,10 @@ def run(
     timeout_s: float | None,
     sarif_path: str | None,
 ) -> None:
-    """Compile and run a CUDA C++ program with its own main, on the CPU.
+    """Compile and run a CUDA C++ program of your own, on the CPU.
 
     \b
-    grade run reverse.cu                   check its memory accesses, and count them
+    grade run reverse.cu                   check and count its memory accesses
     grade run main.cu silu.cu              a program of two files
     grade run -I common -D N=1024 main.cu  with a folder of headers and a macro
     grade run reverse.cu -- 1000 verbose   with arguments for the program

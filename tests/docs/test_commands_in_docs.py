@@ -163,6 +163,15 @@ def test_help_has_examples(name: str) -> None:
     assert done.exit_code == 0
     examples = [line for line in done.output.splitlines()[1:] if f"grade {name}" in line]
     assert examples, done.output
+    assert max(map(len, examples)) <= 80, "a terminal breaks the example"
+
+
+def test_the_overview_says_what_each_command_does_and_whom_it_is_for() -> None:
+    done = CliRunner().invoke(cli, ["--help"], prog_name="grade", terminal_width=60)
+    for_all, for_staff = done.output.split("Commands:")[1].split("Commands for staff:")
+    assert "..." not in for_all + for_staff, "no sentence is cut"
+    assert "  local " in for_all and "  run " in for_all
+    assert "  batch " in for_staff and "  verify " in for_staff
 
 
 @pytest.mark.slow
