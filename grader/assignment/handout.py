@@ -32,6 +32,7 @@ from grader.vocabulary import CheckName, Device, Language, Visibility
 HANDOUT = "README.md"
 _MARK = re.compile(r"<!-- (?:(\w+): generated|(end)) -->")
 _HEAD = ("kernel", "language", "GPU")
+_ONLY = {Device.CPU: "on the CPU", Device.CUDA: "on a GPU"}
 _FIGURES_HEAD = ("kernel", "language", "torch", "solution", "rate", "times torch")
 
 
@@ -117,7 +118,7 @@ def _cases(assignment: Assignment) -> str:
         if case.visibility is Visibility.VISIBLE:
             only = [f"`{entry}`"] if assignment.entries else []
             only += [x.phrase for x in Language if case.languages == {x}]
-            only += [f"on the {x.upper()}" for x in Device if case.devices == {x}]
+            only += [phrase for device, phrase in _ONLY.items() if case.devices == {device}]
             name = case_text(case.name, {}, case.title)
             name += f", {case.launch}" if case.launch else ""
             rows.append((name, "yes" if case.memory else "", ", ".join(only)))

@@ -17,7 +17,7 @@ from grader.assignment.model import Assignment, Kernel, Tiers
 from grader.assignment.reader import read_assignment
 from grader.errors import GraderError, SpecError
 from grader.timing.decision import Scale, Tier
-from grader.vocabulary import CheckName, Language, Visibility
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
 BEGIN, END = "<!-- tiers: generated -->", "<!-- end -->"
@@ -111,6 +111,12 @@ def test_a_linear_scale_is_reported() -> None:
     assert rows(timed(tiers)) == [
         "| CUDA C++, Triton | any | 3.6 at 0.5, 9 at 2; in between, points in proportion |"
     ]
+
+
+def test_a_case_of_one_device_says_which() -> None:
+    cases = tuple(replace(case, devices=frozenset({Device.CUDA})) for case in SILU.cases)
+    table = with_tables("<!-- cases: generated --><!-- end -->", replace(SILU, cases=cases))
+    assert "| n=257 | yes | on a GPU |" in table
 
 
 def test_without_markers_the_handout_is_unchanged() -> None:

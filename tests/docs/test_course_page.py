@@ -18,3 +18,12 @@ def test_the_plan_has_every_assignment_in_its_week() -> None:
     specs = map(read_assignment, find_assignments(REPOSITORY / ASSIGNMENTS))
     assert planned == sorted((spec.week or 0, spec.name) for spec in specs)
     assert all(name == folder for _, name, folder in _ROW.findall(page))
+
+
+def test_the_page_says_which_assignments_lack_points_for_speed_and_for_counters() -> None:
+    page = (REPOSITORY / "docs" / "course.md").read_text(encoding="utf-8")
+    said = re.findall(r"All have points for\s(.+?)\sbut ([\w,\s]+?)\.\s", page, re.DOTALL)
+    specs = [*map(read_assignment, find_assignments(REPOSITORY / ASSIGNMENTS))]
+    for check, (subject, names) in zip(("performance", "counters"), said, strict=True):
+        lack = {one.name for one in specs if not any(check in part.points for part in one.parts)}
+        assert set(re.split(r",\s+|\s+and\s+", names)) == lack, subject
