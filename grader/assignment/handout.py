@@ -150,11 +150,11 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
 def _tiers(assignment: Assignment) -> str:
     timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
     rows = [(kernel.title, *row) for kernel in timed for row in _rows(kernel)]
-    head = *_HEAD, _points_head(assignment, timed)
+    head = *_HEAD, points_head(assignment, timed)
     return "\n".join(_table(assignment, head, rows)) if timed else "Speed is not scored."
 
 
-def _points_head(assignment: Assignment, timed: Sequence[Kernel]) -> str:
+def points_head(assignment: Assignment, timed: Sequence[Kernel]) -> str:
     """Return what the last column counts: times torch, or also a share of the roofline."""
     plain = "points, at how many times torch's speed"
     groups = [group for k in timed for group in (k.tiers.default, *k.tiers.on.values())]
@@ -244,15 +244,16 @@ def _gpu(name: str, names: Sequence[str]) -> str:
 def _worth(tiers: Sequence[Tier], most: float, scale: Scale) -> str:
     if not tiers:
         return "shown, not scored"
-    worth = ", ".join(f"{tier.share * most:.4g} at {_asked(tier)}" for tier in tiers)
+    worth = ", ".join(f"{tier.share * most:.4g} at {asked(tier)}" for tier in tiers)
     if scale is Scale.LINEAR and len(tiers) > 1:
         worth += "; in between, points in proportion"
     if tiers[0].accepted:
         return worth
     accepted = next(tier for tier in tiers if tier.accepted)
-    return f"{worth}; accepted from {_asked(accepted)}"
+    return f"{worth}; accepted from {asked(accepted)}"
 
 
-def _asked(tier: Tier) -> str:
+def asked(tier: Tier) -> str:
+    """Return what a tier asks for: times torch's speed, or also a share of the roofline."""
     roof = "" if tier.roof is None else f" or {100 * tier.roof:.3g} %"
     return f"{tier.speedup:g}{roof}"

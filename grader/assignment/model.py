@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,6 +24,9 @@ PROGRAM_FILE = "main.cu"  # the student's own program around the kernel
 PROGRAM_LANGUAGE = Language.CUDA  # also of the kernels that it is linked with
 PROGRAM_NAME = "main"  # in the report and on the command line
 PROGRAM_TITLE = "Your own program"
+
+
+_LAST_WEEK = 100  # after all that a spec can name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,3 +296,8 @@ class Assignment:
                 twins = sum(one.name.split(" #")[0] == case.name for one in cases)
                 cases.append(replace(case, name=f"{case.name} #{twins + 1}") if twins else case)
         return tuple(cases)
+
+
+def by_week(assignments: Iterable[Assignment]) -> list[Assignment]:
+    """Return the assignments in the order of their weeks; those without one come last."""
+    return sorted(assignments, key=lambda one: one.week or _LAST_WEEK)

@@ -10,14 +10,13 @@ from rich.console import Console
 
 from grader.assignment.cases import Case
 from grader.assignment.generated import TEMPLATES
-from grader.assignment.handout import HANDOUT, weight_words
-from grader.assignment.model import Assignment, Kernel
+from grader.assignment.handout import HANDOUT, asked, points_head, weight_words
+from grader.assignment.model import Assignment, Kernel, by_week
 from grader.formats.page import GAP, Page
 from grader.text.numbers import points
 from grader.vocabulary import CheckName, Device, Visibility
 
 _ALL = ("assignment", "kernel", "files", "points")
-_NO_WEEK = 100  # after all that a spec can name
 
 
 def list_all(assignments: Iterable[Assignment], console: Console) -> None:
@@ -27,7 +26,7 @@ def list_all(assignments: Iterable[Assignment], console: Console) -> None:
     come last.
     """
     page = Page(console)
-    ordered = sorted(assignments, key=lambda one: one.week or _NO_WEEK)
+    ordered = by_week(assignments)
     weeks = any(one.week for one in ordered)
     parts = [(a, kernel) for a in ordered for kernel in a.parts]
     others = [
@@ -46,7 +45,7 @@ def list_all(assignments: Iterable[Assignment], console: Console) -> None:
             rows.append((f"week {assignment.week}" if assignment.week else "no week", "", "", ""))
         name = "" if assignment is before else assignment.name
         before = assignment
-        rows.append((name, kernel.name, files[0], points(kernel.max_score)))
+        rows.append((name, kernel.name, files[0], _points(kernel)))
         rows += [("", "", file, "") for file in files[1:]]
     page.table(_ALL, rows, indent=0, left=3)
     page.print()
@@ -60,6 +59,9 @@ def list_one(assignment: Assignment, console: Console) -> None:
     checks = [check for check in CheckName if any(check in k.points for k in assignment.parts)]
     header = ("kernel", "points", *checks)
     page.table(header, [_row(kernel, checks) for kernel in assignment.parts], indent=0)
+    if bonus := [kernel.name for kernel in assignment.parts if kernel.bonus]:
+        total = points(assignment.max_score)
+        page.sentence(f"a bonus, on top of the {total} points: {', '.join(bonus)}")
     page.blank()
     cases = [case for one in assignment.of_entries for case in _cases(one)]
     checked = sum(case.memory for case in cases)
@@ -76,7 +78,10 @@ def list_one(assignment: Assignment, console: Console) -> None:
     if assignment.benchmarks and CheckName.PERFORMANCE in checks:
         names = _joined(benchmark.name for benchmark in assignment.benchmarks)
         page.sentence(f"timed, on a GPU only: {names}")
-    for kernel in assignment.kernels:
+    timed = [kernel for kernel in assignment.kernels if CheckName.PERFORMANCE in kernel.points]
+    if timed:
+        page.sentence(f"{points_head(assignment, timed)}:")
+    for kernel in timed:
         default = kernel.tiers.default
         groups = [
             *(("", language, tiers) for language, tiers in default.items()),
@@ -88,11 +93,9 @@ def list_one(assignment: Assignment, console: Console) -> None:
             ),
         ]
         for where, language, tiers in groups:
-            most = kernel.points.get(CheckName.PERFORMANCE, 0.0)
-            steps = ", ".join(f"{points(most * tier.share)} at {tier.speedup:g}" for tier in tiers)
-            page.sentence(
-                f"points by speed{where}, torch's is 1: {kernel.name} in {language.phrase}: {steps}"
-            )
+            most = kernel.points[CheckName.PERFORMANCE]
+            steps = ", ".join(f"{points(most * tier.share)} at {asked(tier)}" for tier in tiers)
+            page.sentence(f"{kernel.name} in {language.phrase}{where}: {steps}", indent=2)
     if rule := assignment.late:
         page.sentence(
             f"late: {100 * rule.lose:.3g} % of the points for {rule.periods}, at most "
@@ -120,7 +123,11 @@ def _total(assignment: Assignment) -> str:
 
 def _row(kernel: Kernel, checks: Iterable[CheckName]) -> tuple[str, ...]:
     shares = (kernel.points.get(check, 0.0) for check in checks)
-    return (kernel.name, points(kernel.max_score), *(points(s) if s else "" for s in shares))
+    return (kernel.name, _points(kernel), *(points(s) if s else "" for s in shares))
+
+
+def _points(kernel: Kernel) -> str:
+    return f"{'+' if kernel.bonus else ''}{points(kernel.max_score)}"
 
 
 def _cases(assignment: Assignment) -> list[Case]:

@@ -32,9 +32,9 @@ GAP = 3  # columns between those of a table
 BAR = "| "
 DOTS = "..."
 MOST_CHARACTERS = 100_000  # more than a page shows; the cap bounds the time for huge outputs
-# What stays on one line: short code, a dot and the word before it, "3 / 4", "5.2 s". Its blanks
-# become `_GLUE` while lines are made.
-_TOGETHER = re.compile(r"`[^`]*`| (?=·)|(?<=\d) / (?=\d)|(?<=\d) (?=s\b)")
+# What stays on one line: short code, a dot and the word before it, "3 / 4", "5.2 s", "50 %". Its
+# blanks become `_GLUE` while lines are made.
+_TOGETHER = re.compile(r"`[^`]*`| (?=·)|(?<=\d) / (?=\d)|(?<=\d) (?=s\b|%)")
 _GLUE = "\ue000"
 _MOST_TOGETHER = 32
 
@@ -128,8 +128,8 @@ class Page:
     ) -> None:
         """Add a table: the first `left` columns are left-aligned, the others right-aligned.
 
-        No column is cut. The last ones are left out if the line is too short for all, and a row
-        becomes a list of its cells if even two do not fit.
+        No column is cut. The last ones are left out, by name, if the line is too short for all,
+        and a row becomes a list of its cells if even two do not fit.
         """
         width = self.width - indent
         cells = [[self.clipped(cell, width) for cell in row] for row in (header, *rows)]
@@ -149,6 +149,10 @@ class Page:
             ]
             line = (" " * indent + (" " * GAP).join(padded)).rstrip()
             self.lines.append(Text(line, style="dim" if number == 0 else ""))
+        if left_out := cells[0][len(widths) :]:
+            self.sentence(
+                (f"a wider terminal also shows: {', '.join(left_out)}", "dim"), indent=indent
+            )
 
     def _text(self, pieces: tuple[Piece, ...], most: int) -> Text:
         """Return the pieces as one safe line, each cut to `most` characters."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pytest
 from paths import REPOSITORY
 from rich.console import Console
 
@@ -76,3 +77,22 @@ def test_benchmarks_without_points_for_speed_are_not_told_to_students() -> None:
     points = {check: n for check, n in kernel.points.items() if check is not CheckName.PERFORMANCE}
     assert "timed, on a GPU only" in shown(timed)
     assert "timed" not in shown(replace(timed, kernels=(replace(kernel, points=points),)))
+
+
+def test_a_bonus_is_not_among_the_points_of_the_assignment() -> None:
+    text = shown(assignment("attention"))
+    assert "100 points" in text and "+16" in text
+    assert "a bonus, on top of the 100 points: v3_backward" in text
+
+
+def test_points_for_speed_are_those_of_the_handout() -> None:
+    text = shown(assignment("silu"))
+    assert "points, at how many times torch's speed, or which share of a copy's bandwidth:" in text
+    assert "  silu in CUDA C++: 15 at 0.5 or 50 %, 25 at 0.9 or 85 %" in text
+
+
+def test_columns_that_do_not_fit_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    file = io.StringIO()
+    list_all(course(vector_add=1, grid_stride=2), Console(file=file))
+    assert file.getvalue().rstrip().endswith("a wider terminal also shows: points")

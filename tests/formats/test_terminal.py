@@ -246,7 +246,7 @@ def test_what_belongs_together_is_not_broken(width: int) -> None:
     assert not any(line.startswith(("·", "/", "s")) or line.endswith("/") for line in lines)
 
 
-def test_a_table_leaves_out_its_last_columns_and_cuts_none() -> None:
+def test_a_table_names_the_last_columns_that_it_leaves_out_and_cuts_none() -> None:
     header = ("benchmark", "torch", "yours", "of roofline")
     rows = [("n=134217728", "260.3 us", "519.0 us", "54%")]
     shown_at = {}
@@ -258,6 +258,7 @@ def test_a_table_leaves_out_its_last_columns_and_cuts_none() -> None:
     assert shown_at[41] == [
         "benchmark        torch      yours",
         "n=134217728   260.3 us   519.0 us",
+        "a wider terminal also shows: of roofline",
     ]
 
 
