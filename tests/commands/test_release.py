@@ -796,3 +796,12 @@ def test_an_archive_for_publication_shows_what_is_published(
     assert script.endswith("--budget 540 \\\n    --show after_published\n")
     refused = CliRunner().invoke(cli, ["release", "student", *words])
     assert "has no hidden cases" in str(refused.exception)
+
+
+def test_students_begin_with_the_first_week(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    entries = entries_of("student", chosen_assignments(("attention", "silu", "vector_add")), ROOT)
+    [page] = [e.data.decode() for e in entries if e.path == "gpu-assignments/README.md"]
+    listed = re.findall(r"^\* `(\w+)`: .*, week (\d+)$", page, re.MULTILINE)
+    assert listed == [("vector_add", "1"), ("silu", "2"), ("attention", "10")]
+    assert "grade local vector_add " in page

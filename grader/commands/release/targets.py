@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from grader.assignment.generated import TEMPLATES
-from grader.assignment.model import Assignment
+from grader.assignment.model import Assignment, by_week
 from grader.commands.release.contents import (
     below,
     course_file,
@@ -156,8 +156,9 @@ TARGETS: Mapping[str, Target] = {
 def _for_students(
     target: str, assignments: Sequence[Assignment], repository: Path
 ) -> Iterator[Entry]:
+    ordered = by_week(assignments)  # the example of a page is the first that students meet
     yield from _first_of_each_path(
-        written_files(target, _words(target, assignments[0], every=assignments)),
+        written_files(target, _words(target, ordered[0], every=ordered)),
         written_files("editor", {}),
         grader_files(),
         students_pages(),
@@ -182,7 +183,9 @@ def _words(
 ) -> dict[str, str]:
     assignments = every or (first,)
     files = [path for a in assignments for path in a.paths]
-    listed = "\n".join(f"* `{a.name}`: {a.title}" for a in assignments)
+    listed = "\n".join(
+        f"* `{a.name}`: {a.title}{f', week {a.week}' if a.week else ''}" for a in assignments
+    )
     budget = BUDGETS_S.get(target, 0)
     steps = (_STEP.format(name=a.name, budget=budget) for a in assignments)
     results = (_RESULT.format(name=a.name, variable=a.name.upper()) for a in assignments)
