@@ -32,9 +32,9 @@ GAP = 3  # columns between those of a table
 BAR = "| "
 DOTS = "..."
 MOST_CHARACTERS = 100_000  # more than a page shows; the cap bounds the time for huge outputs
-# What stays on one line: short code, a dot and the word before it, "3 / 4", "5.2 s", "50 %". Its
-# blanks become `_GLUE` while lines are made.
-_TOGETHER = re.compile(r"`[^`]*`| (?=·)|(?<=\d) / (?=\d)|(?<=\d) (?=s\b|%)")
+# What stays on one line: short code, a dot and the word before it, "3 / 4", "5.2 s", "50 %",
+# "n ≤ 3". Its blanks become `_GLUE` while lines are made.
+_TOGETHER = re.compile(r"`[^`]*`| (?=[·≤≥])|(?<=[≤≥]) |(?<=\d) / (?=\d)|(?<=\d) (?=s\b|%)")
 _GLUE = "\ue000"
 _MOST_TOGETHER = 32
 

@@ -110,7 +110,9 @@ def absence_reason(
     paths = _paths(kernel, options)
     stubs = [path for path in paths if path in submission]
     if stubs:
-        return f"{' and '.join(stubs)}: the stub as handed out, not a solution yet"
+        *others, last = stubs
+        named, form = (f"{', '.join(others)} and {last}", "stubs") if others else (last, "stub")
+        return f"{named}: the {form} as handed out, not a solution yet"
     if not paths:
         return "excluded by the options of this run"
     hint = next((words for path in paths if (words := submission.misnamed(path))), "")

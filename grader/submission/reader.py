@@ -59,7 +59,8 @@ class Submission:
     """One student's source files for one assignment, by path in the spec.
 
     `others` are the names of other files, one of which may be a misnamed wanted file. If no wanted
-    file was found, they include paths of deeper files with a wanted name. `shown_as` replaces the
+    file was found, they include paths of files with a wanted name that are deeper, or in the
+    assignment's folder beside this one. `shown_as` replaces the
     path in messages if the reader does not know the path; the advice is then to hand in again.
     `folder` is where the files were found, None for an archive.
     """
@@ -109,6 +110,9 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
         if source.is_dir():
             found, others, inner = _from_folder(source, assignment.name, wanted)
             folder = source / inner
+            if not found:
+                beside = (f"../{assignment.name}/{path}" for path in wanted)
+                others += tuple(path for path in beside if (source.absolute() / path).is_file())
         elif source.exists():
             found, others = _from_archive(source, assignment.name, wanted)
         else:
@@ -155,7 +159,9 @@ def _from_folder(
             if found:
                 return found, names, f"{inner}{own}"
             others += names
-        return [], (*others, *_deeper(base, wanted)), ""
+        # First those in a folder of the assignment: several have a main.cu.
+        deeper = sorted(_deeper(base, wanted), key=lambda n: PurePosixPath(n).parent.name != name)
+        return [], (*others, *deeper), ""
 
 
 def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[tuple[int, str]]:

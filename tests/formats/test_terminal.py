@@ -241,9 +241,10 @@ def test_short_code_is_not_broken_at_the_end_of_a_line() -> None:
 @pytest.mark.parametrize("width", range(40, 60))
 def test_what_belongs_together_is_not_broken(width: int) -> None:
     page = page_of(width)
-    page.sentence("wrong answer · 12 / 100 points · 1 of 2 handed in · 123.4 s")
+    page.sentence("wrong answer · 12 / 100 points · 1 of 2 handed in · 50 % for n ≤ 7 · 123.4 s")
     lines = [line.plain.strip() for line in page.lines]
-    assert not any(line.startswith(("·", "/", "s")) or line.endswith("/") for line in lines)
+    apart = ("·", "/", "s", "%", "≤", "7")
+    assert not any(line.startswith(apart) or line.endswith(("/", "≤")) for line in lines)
 
 
 def test_a_table_names_the_last_columns_that_it_leaves_out_and_cuts_none() -> None:

@@ -240,6 +240,26 @@ def test_a_file_under_a_wrong_name(silu: Assignment, tmp_path: Path, name: str, 
     assert submission.misnamed("silu.cu").removeprefix("; ") == words
 
 
+def test_the_assignments_folder_beside_this_one_is_named(silu: Assignment, tmp_path: Path) -> None:
+    (tmp_path / "silu").mkdir()
+    (tmp_path / "silu" / "silu.cu").write_text(TEXT)
+    (tmp_path / "vector_add").mkdir()
+    (tmp_path / "vector_add" / "vector_add.cu").write_text(TEXT)
+    words = read_submission(tmp_path / "vector_add", silu).misnamed("silu.cu")
+    assert words == "; `../silu/silu.cu` is there: name that folder"
+
+
+def test_a_program_in_the_assignments_own_folder_is_named_first(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    for name in ("gemm", "silu"):
+        (tmp_path / "week" / name).mkdir(parents=True)
+        (tmp_path / "week" / name / "main.cu").write_text(TEXT)
+    (tmp_path / "notes").mkdir()  # otherwise the only folder is entered
+    words = read_submission(tmp_path, silu).misnamed("main.cu")
+    assert words == "; `week/silu/main.cu` is there: name that folder"
+
+
 # --- archives --------------------------------------------------------------------------------
 
 
