@@ -29,7 +29,10 @@ from grader.formats.html import (
 from grader.formats.html.document import document
 from grader.formats.html.embedded import MOST_BYTES as MOST_EMBEDDED
 from grader.formats.html.embedded import embedded
+from grader.formats.html.environment import prose
 from grader.formats.html.findings import card
+from grader.formats.html.ladder import evidence_of
+from grader.formats.leading_diagnosis import leading_diagnosis
 from grader.report.evidence import (
     CaseResult,
     CorrectnessEvidence,
@@ -37,6 +40,7 @@ from grader.report.evidence import (
     ErrorMap,
     Finding,
     LaunchResources,
+    MemoryEvidence,
     PerformanceEvidence,
     WarpAccess,
     Writers,
@@ -105,6 +109,56 @@ def test_every_check_has_a_row_with_verdict_points_and_message() -> None:
     for check in sample_reports.wrong_answer().kernels[0].checks:
         assert check.name in made.text
         assert check.verdict.phrase in made.text
+
+
+def test_a_kernel_begins_with_the_likeliest_cause_and_its_hint() -> None:
+    report = recorded_pages.recorded("out_of_bounds")
+    [kernel] = [one for one in report.kernels if one.language]
+    lead = leading_diagnosis(kernel)
+    assert lead is not None and lead.shown is not None
+    words = lead.message.split("`")[0]
+    for text in (document(report), embedded(report)):
+        begins = text.index(f"{lead.shown.file}:{lead.shown.line}: {words}")
+        assert begins < text.index("Access outside its array")
+
+
+def test_what_is_in_backquotes_is_code() -> None:
+    text = document(recorded_pages.recorded("race"))
+    assert re.search(r"<p[^>]*>[^<]*<code>\w+</code>", text)
+    assert "`" not in re.sub(
+        r"<pre.*?</pre>|<ol.*?</ol>|aria-label=\"[^\"]*\"", "", text, flags=re.DOTALL
+    )
+    assert prose("a `<b>` and ` alone") == "a <code>&lt;b&gt;</code> and ` alone"
+
+
+def test_a_case_says_its_sizes_once() -> None:
+    report = sample_reports.wrong_answer()
+    [kernel] = report.kernels
+    checks = []
+    for check in kernel.checks:
+        if isinstance(check.evidence, CorrectnessEvidence) and check.evidence.cases:
+            case = replace(check.evidence.cases[0], name="n=4099, edges", sizes={"n": 4099})
+            case = replace(case, verdict=Verdict.WRONG_ANSWER)
+            check = replace(check, evidence=replace(check.evidence, cases=(case,)))
+        checks.append(check)
+    text = document(replace(report, kernels=(replace(kernel, checks=tuple(checks)),)))
+    assert "n=4099, edges</strong>" in text
+
+
+def test_a_race_that_an_atomic_repairs_is_not_drawn_with_a_missing_barrier() -> None:
+    [kernel] = [one for one in recorded_pages.recorded("race").kernels if one.language]
+    [check] = [one for one in kernel.checks if isinstance(one.evidence, MemoryEvidence)]
+    assert isinstance(check.evidence, MemoryEvidence)
+    found = replace(check.evidence.findings[0], hint="use atomicAdd")
+    drawn = card(found, kernel.source_lines).timelines
+    assert drawn is not None and drawn.missing == "missing: an atomic"
+
+
+def test_kernels_that_move_the_same_are_not_ranked() -> None:
+    report = recorded_pages.recorded("ladder")
+    first = next(one for one in report.kernels if next(evidence_of(one, CountersEvidence), None))
+    text = document(replace(report, kernels=(first, first)))
+    assert "All move the same" in text and "moves the least" not in text
 
 
 # --- what students may know ------------------------------------------------------------------

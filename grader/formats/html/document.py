@@ -7,7 +7,7 @@ for students (`student_view`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.checks.registry import named
 from grader.formats import student_view
@@ -28,6 +28,7 @@ from grader.formats.html.environment import environment
 from grader.formats.html.findings import Card
 from grader.formats.html.panel import Panel, plural
 from grader.formats.html.source import Excerpt, excerpts
+from grader.formats.leading_diagnosis import leading_diagnosis
 from grader.report.evidence import (
     BuildEvidence,
     CaseResult,
@@ -156,6 +157,9 @@ class KernelView:
     verdict: Verdict
     points: str
     note: str
+    lead: str
+    lead_place: str
+    hint: str
     checks: tuple[CheckView, ...]
 
 
@@ -220,6 +224,17 @@ def _kernel(kernel: KernelResult, anchor: str, before: Before, *, twice: bool) -
     won = _won(kernel.score, kernel.max_score) if kernel.max_score else ""
     if kernel.pending:
         won += f", {points(kernel.pending)} pending"
+    lead = leading_diagnosis(kernel)
+    shown = lead.shown if lead is not None else None
+    place = f"{shown.file}:{shown.line}" if shown is not None and shown.line is not None else ""
+    checks = [
+        _check(kernel, check, f"{anchor}c{number}", before)
+        for number, check in enumerate(kernel.checks, 1)
+    ]
+    above = lead.hint if lead is not None else ""
+    for view in checks:
+        view.hint = "" if view.hint == above else view.hint
+        view.cards = [replace(one, hint="") if one.hint == above else one for one in view.cards]
     return KernelView(
         anchor=anchor,
         name=kernel.name,
@@ -229,10 +244,10 @@ def _kernel(kernel: KernelResult, anchor: str, before: Before, *, twice: bool) -
         verdict=kernel.verdict,
         points=won,
         note=("counted" if kernel.counted else "the other language counts") if twice else "",
-        checks=tuple(
-            _check(kernel, check, f"{anchor}c{number}", before)
-            for number, check in enumerate(kernel.checks, 1)
-        ),
+        lead=lead.message.removeprefix(f"{place}: ") if lead is not None else "",
+        lead_place=place,
+        hint=above,
+        checks=tuple(checks),
     )
 
 
@@ -336,7 +351,7 @@ def _cases(view: CheckView, evidence: CorrectnessEvidence) -> None:
 
 def _case_name(case: CaseResult) -> str:
     sizes = ", ".join(f"{name}={value}" for name, value in case.sizes.items())
-    name = case.name if not sizes or sizes == case.name else f"{case.name} ({sizes})"
+    name = case.name if case.name.startswith(sizes) else f"{case.name} ({sizes})"
     return f"{case.title}: {name}" if case.title else name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any
 
 from grader.formats import student_view
@@ -10,9 +11,11 @@ from grader.report.verdict import Verdict
 
 if TYPE_CHECKING:
     import jinja2
+    import markupsafe
 
 
 _MOST_LINE = 400
+_CODE = re.compile(r"`([^`\n]+)`")
 
 
 @functools.cache
@@ -38,13 +41,21 @@ def environment(package: str | None = None, folder: str = "pages") -> jinja2.Env
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"symbol": symbol, "tone": tone, "line": line}
+    made.filters |= {"symbol": symbol, "tone": tone, "line": line, "prose": prose}
     return made
 
 
 def line(text: str) -> str:
     """Return the text on one line of a few hundred characters, without control characters."""
     return student_view.safe_line(text, _MOST_LINE)
+
+
+def prose(text: str) -> markupsafe.Markup:
+    """Return a sentence as markup: escaped, and what is in backquotes as code."""
+    import markupsafe  # comes with Jinja2
+
+    escaped = str(markupsafe.escape(student_view.safe(text)))
+    return markupsafe.Markup(_CODE.sub(r"<code>\1</code>", escaped))
 
 
 def symbol(verdict: Verdict) -> str:

@@ -81,7 +81,8 @@ def panel(case: CaseResult) -> Picture | None:
 
 
 def _array(found: ErrorMap) -> str:
-    return f"{found.output}, {' × '.join(f'{extent:,}' for extent in found.shape)}"
+    extents = " × ".join(f"{extent:,}" for extent in found.shape)
+    return f"{found.output}, {extents} elements"
 
 
 def _caption(case: CaseResult, found: ErrorMap) -> str:

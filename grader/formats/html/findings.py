@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from grader.checks.common.emulation_findings import TOOL
 from grader.formats.html.panel import WIDTH, plural
 from grader.formats.html.source import Excerpt, excerpts
 from grader.protocol.targets import WARP
@@ -115,7 +116,7 @@ def _facts(found: Finding) -> tuple[tuple[str, str], ...]:
         (block, _xyz(found.block)),
         ("thread", _xyz(found.thread)),
         ("times", f"{found.count:,}" if found.count > 1 else ""),
-        ("found by", found.tool),
+        ("found by", found.tool.replace(TOOL, "emulation on the CPU")),
     ]
     return tuple((name, value) for name, value in facts if value)
 
@@ -130,6 +131,8 @@ def _timelines(found: Finding) -> Timelines | None:
         if found.block_size is None and "blocks" not in found.message:
             return None
         missing = "nothing orders blocks"
+    elif "atomicAdd" in found.hint:
+        missing = "missing: an atomic"
     elif _same_warp(found):
         missing = "missing: a barrier"
     elif found.file.endswith(".py"):

@@ -59,6 +59,10 @@ def panels(kernels: Sequence[KernelResult]) -> list[Panel]:
     if len(traffic) > 1:
         least = min(traffic, key=lambda one: one[1])
         most = max(traffic, key=lambda one: one[1])
+        compared = f"{least[0]} moves the least ({least[1]:.2f} times), {most[0]} the most "
+        compared += f"({most[1]:.2f} times)."
+        if f"{least[1]:.2f}" == f"{most[1]:.2f}":
+            compared = f"All move the same ({most[1]:.2f} times)."
         found.append(
             _ladder(
                 traffic,
@@ -66,8 +70,7 @@ def panels(kernels: Sequence[KernelResult]) -> list[Panel]:
                 unit="every array once",
                 caption=(
                     "How often the bytes of the arrays are moved, without caches: shorter is "
-                    f"better. {least[0]} moves the least ({least[1]:.2f} times), {most[0]} the "
-                    f"most ({most[1]:.2f} times)."
+                    f"better. {compared}"
                 ),
             )
         )
