@@ -14,6 +14,7 @@ from grader.report.evidence import (
     PerformanceEvidence,
 )
 from grader.report.model import CheckResult
+from grader.text.sizes import case_text
 from grader.vocabulary import Visibility
 
 MOST_CASES = 8
@@ -28,11 +29,12 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTable:
-    """A table; the first column is text. Names in it come from the spec or the submission."""
+    """A table; the first `text` columns are text, with names of the spec or the submission."""
 
     caption: str
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+    text: int = 1
 
 
 def evidence_tables(check: CheckResult) -> Iterator[EvidenceTable]:
@@ -45,7 +47,8 @@ def evidence_tables(check: CheckResult) -> Iterator[EvidenceTable]:
         if wrong:
             yield EvidenceTable(
                 caption="where it is wrong",
-                header=("case", "wrong elements", "which", "largest error"),
+                text=2,
+                header=("case", "which", "wrong elements", "largest error"),
                 rows=[_region(case) for case in wrong[:MOST_CASES]],
             )
     elif isinstance(evidence, CountersEvidence):
@@ -66,7 +69,8 @@ def evidence_tables(check: CheckResult) -> Iterator[EvidenceTable]:
 
 def _region(case: CaseResult) -> tuple[str, ...]:
     error = "" if case.max_error is None else f"{case.max_error:.3g}"
-    return case.name, f"{case.mismatched:,} of {case.elements:,}", case.pattern or "", error
+    name = case_text(case.name, case.sizes, case.title)
+    return name, case.pattern or "", f"{case.mismatched:,} of {case.elements:,}", error
 
 
 def _counted(figure: CounterFigure) -> tuple[str, ...]:

@@ -118,14 +118,22 @@ def _summary(report: Report, entries: Sequence[VisibleCheck], cap: int) -> str:
     for entry in entries:
         won = points_text(entry.check) if entry.kernel.counted else ""
         lines.append(f"| {_markdown(entry.name)} | {entry.check.verdict.phrase} | {won} |")
+    left_out = (Verdict.NOT_SUBMITTED, Verdict.SKIPPED, Verdict.NOT_MEASURED)
+    undecided = [entry for entry in entries if entry.check.verdict in left_out]
     for entry in entries:
-        if cap and not entry.check.verdict.earns_points:
+        if cap and not entry.check.verdict.earns_points and entry not in undecided:
             text = html.escape(student_view.safe(entry.text, cap))
             lines += ["", f"### {_markdown(entry.name)}", "", f"<pre>{text}</pre>"]
+    if cap and undecided:
+        lines += ["", "### Not graded", ""]
+        for entry in undecided:
+            text = student_view.safe(entry.text, cap)
+            lines.append(f"* {_markdown(entry.name)}: {_markdown(text)}")
     for entry in entries:
         for table in evidence_tables(entry.check) if cap else ():
             lines += ["", f"**{_markdown(entry.name)}: {_markdown(table.caption)}**", ""]
-            lines += [_row(table.header), f"|---|{'---:|' * (len(table.header) - 1)}"]
+            numbers = len(table.header) - table.text
+            lines += [_row(table.header), f"|{'---|' * table.text}{'---:|' * numbers}"]
             lines += map(_row, table.rows)
     return "\n".join(lines) + "\n"
 

@@ -116,7 +116,9 @@ def absence_reason(
     if not paths:
         return "excluded by the options of this run"
     hint = next((words for path in paths if (words := submission.misnamed(path))), "")
-    return f"no {' or '.join(paths)} in {submission.shown_as or submission.source}{hint}"
+    # Where other files were found, the folder is the right one.
+    where = "" if submission.files else f" in {submission.shown_as or submission.source}"
+    return f"no {' or '.join(paths)}{where}{hint}"
 
 
 def _includes_program(options: Options) -> bool:

@@ -184,9 +184,15 @@ def test_githubs_summary_takes_no_entity_apart(report: Report) -> None:
     assert not re.search(r"&[a-z]*\\", github.summary(report))
 
 
+def test_githubs_summary_has_failures_before_what_was_not_graded() -> None:
+    summary = github.summary(sample_reports.compile_error())
+    assert "### Not graded\n\n* " in summary
+    assert "<pre>" not in summary.split("### Not graded")[1]
+
+
 def test_githubs_summary_has_the_tables_of_the_pages_figures() -> None:
     wrong = github.summary(sample_reports.wrong_answer())
-    assert "| n=33 | 8 of 33 | only the last 8 elements |  |" in wrong
+    assert "| n=33 | only the last 8 elements | 8 of 33 |  |" in wrong
     counted = github.summary(sample_reports.too_slow_by_counters())
     assert "| stores to global memory | 81,920 sectors | 10,240 | 8.00 | 1.1 |" in counted
     timed = github.summary(sample_reports.too_slow())

@@ -45,6 +45,7 @@ from grader.report.evidence import (
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.text.numbers import points
+from grader.text.sizes import case_text
 from grader.vocabulary import Device, Visibility
 
 MOST_KERNELS = 60
@@ -331,7 +332,10 @@ def _left_out(view: CheckView, total: int, listed: int, shown: int) -> None:
 def _cases(view: CheckView, evidence: CorrectnessEvidence) -> None:
     well = (Verdict.ACCEPTED, Verdict.SKIPPED)
     failed = [case for case in evidence.cases if case.verdict not in well]
-    view.failed_cases = [(_case_name(case), _case_text(case)) for case in failed[:MOST_CASES]]
+    view.failed_cases = [
+        (case_text(case.name, case.sizes, case.title), _what_failed(case))
+        for case in failed[:MOST_CASES]
+    ]
     if len(failed) > MOST_CASES:
         more = len(failed) - MOST_CASES
         view.failed_cases.append((plural(more, "more case"), "wrong as well, or failed"))
@@ -349,13 +353,7 @@ def _cases(view: CheckView, evidence: CorrectnessEvidence) -> None:
         view.output = evidence.output.strip("\n")[:MOST_OUTPUT]
 
 
-def _case_name(case: CaseResult) -> str:
-    sizes = ", ".join(f"{name}={value}" for name, value in case.sizes.items())
-    name = case.name if case.name.startswith(sizes) else f"{case.name} ({sizes})"
-    return f"{case.title}: {name}" if case.title else name
-
-
-def _case_text(case: CaseResult) -> str:
+def _what_failed(case: CaseResult) -> str:
     text = f"{case.verdict.phrase}: {case.message}" if case.message else case.verdict.phrase
     if case.mismatched and case.max_error is not None:
         text += f"; largest error {case.max_error:.3g}"
@@ -371,7 +369,7 @@ def _mismatches(case: CaseResult) -> list[Table]:
             expected, actual = repr(found.expected), repr(found.actual)
         rows.append((f"{found.output}[{index}]", expected, actual, f"{found.allowed:.3g}"))
     header = ("element", "expected", "actual", "allowed difference")
-    caption = f"The first wrong elements of case {case.name}"
+    caption = f"The first wrong elements of case {case_text(case.name, case.sizes)}"
     return [Table(caption=caption, header=header, rows=rows)] if rows else []
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from grader.formats.html.panel import WIDTH, Panel, Path, strokes
 from grader.report.evidence import CaseResult, ErrorMap, Mismatch
+from grader.text.sizes import case_text
 
 _LEFT, _TOP = 34.0, 22.0
 _LARGEST_CELL = 24.0
@@ -87,7 +88,8 @@ def _array(found: ErrorMap) -> str:
 
 def _caption(case: CaseResult, found: ErrorMap) -> str:
     of = f"of the {case.elements:,} elements"
-    text = f"Case {case.name}: {case.mismatched:,} {of} {'is' if case.mismatched == 1 else 'are'} "
+    text = f"Case {case_text(case.name, case.sizes)}: {case.mismatched:,} {of} "
+    text += f"{'is' if case.mismatched == 1 else 'are'} "
     text += f"wrong{f', {case.pattern}' if case.pattern else ''}."
     elements = found.cell_rows * found.cell_columns
     if elements > 1:
