@@ -20,6 +20,21 @@ def test_the_plan_has_every_assignment_in_its_week() -> None:
     assert all(name == folder for _, name, folder in _ROW.findall(page))
 
 
+def test_a_handout_says_how_to_run_ones_own_program_without_a_gpu() -> None:
+    specs = map(read_assignment, find_assignments(REPOSITORY / ASSIGNMENTS))
+    for spec in (one for one in specs if one.program is not None):
+        handout = (spec.folder / "README.md").read_text(encoding="utf-8")
+        [kernel] = re.findall(r"`grade run main\.cu (\w+\.cu)`", handout)
+        assert kernel in spec.paths, spec.name
+
+
+def test_the_first_handout_says_what_the_report_says_of_a_known_mistake() -> None:
+    folder = REPOSITORY / ASSIGNMENTS / "vector_add"
+    said = re.search(r"known mistake: (.+?) \|", (folder / "README.md").read_text(encoding="utf-8"))
+    assert said is not None
+    assert f'"{said[1]}"' in (folder / "oracle.py").read_text(encoding="utf-8")
+
+
 def test_the_page_says_which_assignments_lack_points_for_speed_and_for_counters() -> None:
     page = (REPOSITORY / "docs" / "course.md").read_text(encoding="utf-8")
     said = re.findall(r"All have points for\s(.+?)\sbut ([\w,\s]+?)\.\s", page, re.DOTALL)
