@@ -180,7 +180,7 @@ def test_a_file_without_kernels_is_reported(
     assert code == 0
     assert "is not drawn without a GPU" in text
     assert not picture.exists()
-    assert "by host device: kernels made none" in text
+    assert "by the emulation on the CPU: kernels made none" in text
     if toolchain.find_nvcc() is not None:
         assert "nvcc finds no kernel in the file for sm_80" in text
 

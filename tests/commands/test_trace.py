@@ -45,6 +45,7 @@ def test_a_call_reaches_to_the_end_of_what_it_asked_for() -> None:
     assert (copy["ts"], copy["dur"], copy["args"]) == (1.0, 3.0, {"bytes": 12})
     assert kernel["args"] == {"grid": "2x1x1", "block": "32x1x1", "shared_bytes": 64}
     assert len({first["tid"], copy["tid"], kernel["tid"]}) == 3
+    assert all(one["pid"] and one["tid"] for one in made), "0 is Perfetto's idle thread"
 
 
 @pytest.mark.parametrize(

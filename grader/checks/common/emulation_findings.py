@@ -18,13 +18,18 @@ from grader.emulation.cuda_cpp.report import Report, report_of
 from grader.report.evidence import Finding
 from grader.text.hints import filled, hints
 
-TOOL = "host device"
+TOOL = "host device"  # its name in reports
 _SPACES: dict[str, Literal["global", "shared"]] = {"global": "global", "shared": "shared"}
 _INPUT_WRITTEN = "a read-only input is written"
 # By message, where the hint for the kind of finding would mislead.
 _HINTS = {
     message: hints("finding").get(text, text) for message, text in hints("emulated_finding").items()
 }
+
+
+def tool_phrase(tools: str) -> str:
+    """Return the names of tools in a report, as students read them."""
+    return tools.replace(TOOL, "the emulation on the CPU")
 
 
 def read_run(

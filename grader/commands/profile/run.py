@@ -24,6 +24,7 @@ from rich.console import Console
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.build.ptxas import Resources
+from grader.checks.common.emulation_findings import tool_phrase
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_bytes, write_text
 from grader.commands.profile.machine_code import Code, machine_code
@@ -253,7 +254,7 @@ class _Profile:
         if evidence is None:
             self._write(f"accesses: {counted.diagnosis.message}")
             return
-        subject = f"accesses on {evidence.case}, by {evidence.tool}"
+        subject = f"accesses on {evidence.case}, by {tool_phrase(evidence.tool)}"
         figures = [figure for figure in evidence.figures if figure.measured]
         if not figures:
             self._write(f"{subject}: kernels made none")

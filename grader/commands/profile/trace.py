@@ -30,6 +30,7 @@ _ROWS = {
     "copies": ("copy",),
     "kernels": ("kernel",),
 }
+_PROCESS = 1  # and rows from 1: Perfetto takes 0 for the idle thread, some versions merge 0 and 1
 _WALL_S = 120.0
 TIMES_ON_GPU = "times are those of this GPU"
 TIMES = "order, number and sizes are those on a GPU; times are of the emulation on this CPU"
@@ -92,10 +93,10 @@ def document(spans: Iterable[Mapping[str, Any]], entry: str, case: Case) -> dict
     """Return the trace's JSON: a row of events for each kind, in microseconds from the first."""
     found = [span for record in spans if (span := _checked(record)) is not None]
     first = min((span["begin_ns"] for span in found), default=0)
-    row_of = {kind: row for row, kinds in enumerate(_ROWS.values()) for kind in kinds}
+    row_of = {kind: row for row, kinds in enumerate(_ROWS.values(), 1) for kind in kinds}
     events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "thread_name", "pid": 0, "tid": row, "args": {"name": name}}
-        for row, name in enumerate(_ROWS)
+        {"ph": "M", "name": "thread_name", "pid": _PROCESS, "tid": row, "args": {"name": name}}
+        for row, name in enumerate(_ROWS, 1)
     ]
     for position, span in enumerate(found):
         name, end = span["name"], span["end_ns"]
@@ -109,7 +110,7 @@ def document(spans: Iterable[Mapping[str, Any]], entry: str, case: Case) -> dict
                 "ph": "X",
                 "name": name,
                 "cat": span["kind"],
-                "pid": 0,
+                "pid": _PROCESS,
                 "tid": row_of[span["kind"]],
                 "ts": (span["begin_ns"] - first) / 1e3,
                 "dur": (end - span["begin_ns"]) / 1e3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grader.checks.common.emulation_findings import TOOL
+from grader.checks.common.emulation_findings import tool_phrase
 from grader.formats.html.panel import WIDTH, plural
 from grader.formats.html.source import Excerpt, excerpts
 from grader.protocol.targets import WARP
@@ -116,7 +116,7 @@ def _facts(found: Finding) -> tuple[tuple[str, str], ...]:
         (block, _xyz(found.block)),
         ("thread", _xyz(found.thread)),
         ("times", f"{found.count:,}" if found.count > 1 else ""),
-        ("found by", found.tool.replace(TOOL, "emulation on the CPU")),
+        ("found by", tool_phrase(found.tool)),
     ]
     return tuple((name, value) for name, value in facts if value)
 

@@ -89,6 +89,13 @@ def test_the_page_is_inert_and_links_to_the_page_of_every_report(
     assert {path.stem for path in (store.folder / "pages" / "silu").iterdir()} == set(CLASS)
 
 
+def test_names_in_sentences_are_code(store: Store, classroom: ClassFolder) -> None:
+    problem = "is `Silu.cu` meant?"
+    store.keep("silu", "broken", Answer(outcome=Outcome.UNREADABLE, problem=problem))
+    _, text = written(store, classroom)
+    assert "is <code>Silu.cu</code> meant?" in text
+
+
 def test_hand_ins_for_a_human_come_first(store: Store, classroom: ClassFolder) -> None:
     summary, text = written(store, classroom)
     for_a_human = {item.name for item in summary.attention}
