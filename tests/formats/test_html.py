@@ -152,6 +152,9 @@ def test_a_race_that_an_atomic_repairs_is_not_drawn_with_a_missing_barrier() -> 
     found = replace(check.evidence.findings[0], hint="use atomicAdd")
     drawn = card(found, kernel.source_lines).timelines
     assert drawn is not None and drawn.missing == "missing: an atomic"
+    either = replace(found, hint="put `__syncthreads()` into the loop; or use atomicAdd")
+    drawn = card(either, kernel.source_lines).timelines
+    assert drawn is not None and drawn.missing != "missing: an atomic"
 
 
 def test_kernels_that_move_the_same_are_not_ranked() -> None:

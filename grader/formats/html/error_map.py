@@ -83,7 +83,7 @@ def panel(case: CaseResult) -> Picture | None:
 
 def _array(found: ErrorMap) -> str:
     extents = " × ".join(f"{extent:,}" for extent in found.shape)
-    return f"{found.output}, {extents} elements"
+    return f"{found.output}, {extents} {'element' if extents == '1' else 'elements'}"
 
 
 def _caption(case: CaseResult, found: ErrorMap) -> str:

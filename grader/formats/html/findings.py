@@ -131,7 +131,7 @@ def _timelines(found: Finding) -> Timelines | None:
         if found.block_size is None and "blocks" not in found.message:
             return None
         missing = "nothing orders blocks"
-    elif "atomicAdd" in found.hint:
+    elif "atomicAdd" in found.hint and "syncthreads" not in found.hint:
         missing = "missing: an atomic"
     elif _same_warp(found):
         missing = "missing: a barrier"
