@@ -84,6 +84,16 @@ def test_chosen_names_are_text_not_markup(graded: Path, tmp_path: Path) -> None:
     assert "http" not in text.replace("http-equiv", ""), "it must load nothing"
 
 
+def test_speedup_is_explained_only_where_something_was_timed(graded: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    write_leaderboard(graded, page, "Class", None, print)
+    assert "Speedup:" in page.read_text()
+    for name in ("ada", "bob"):
+        (graded / "reports" / "silu" / f"{name}.json").unlink()
+    write_leaderboard(graded, page, "Class", None, print)
+    assert "Speedup:" not in page.read_text()
+
+
 def test_a_bad_line_of_names_is_reported(tmp_path: Path) -> None:
     names = tmp_path / "names.csv"
     names.write_text("ada,Countess\nbob\n")
