@@ -74,7 +74,8 @@ def load_ipython_extension(shell: Shell | None) -> None:
     if shell is None:
         raise UsageError(
             "there is no notebook here: `grader.notebook` is an extension of IPython",
-            tip="pip install 'gpu-grade[notebook]', and in a notebook: %load_ext grader.notebook",
+            tip="in the course folder: pip install '.[notebook]'; in a notebook: "
+            "%load_ext grader.notebook",
         )
     present = shell
 

@@ -39,7 +39,7 @@ class Numba(LanguageSupport):
             return Rejected(
                 verdict=Verdict.NOT_MEASURED,
                 message="Numba is not on this machine: its kernels cannot be compiled",
-                hint='install the extra `numba`: pip install "gpu-grade[numba]"',
+                hint='install the extra `numba`, in the course folder: pip install ".[numba]"',
                 evidence=BuildEvidence(tool="Numba", cached=False),
             )
         signature, source = request.assignment.signature, request.source

@@ -4,7 +4,7 @@ The search order goes from the most to the least deliberate choice:
 
     1. the environment        CXX for the host compiler; CUDACXX for nvcc, where an empty
                               value switches nvcc off; CUDA_HOME, CUDA_PATH
-    2. this Python            site-packages/nvidia/cu*/bin (`pip install gpu-grade[nvcc]`)
+    2. this Python            site-packages/nvidia/cu*/bin (`pip install ".[nvcc]"`)
     3. PATH
     4. /usr/local/cuda*/bin   the administrator's choice (`cuda`) first, then the newest
 

@@ -174,6 +174,11 @@ def test_the_overview_says_what_each_command_does_and_whom_it_is_for() -> None:
     assert "  batch " in for_staff and "  verify " in for_staff
 
 
+def test_nobody_is_told_to_install_the_grader_from_a_registry_that_lacks_it() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "grader").rglob("*.py")]
+    assert not [page for page in pages if re.search(r"pip install .?gpu-grade", page.read_text())]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_shell_completes(shell: str) -> None:

@@ -59,7 +59,7 @@ def test_without_numba_a_sentence_names_the_extra(
     assert isinstance(found, Rejected)
     assert found.verdict is Verdict.NOT_MEASURED
     assert found.message == "Numba is not on this machine: its kernels cannot be compiled"
-    assert found.hint == 'install the extra `numba`: pip install "gpu-grade[numba]"'
+    assert found.hint.endswith('in the course folder: pip install ".[numba]"')
     assert support_of(NUMBA).missing() == "Numba"
 
 

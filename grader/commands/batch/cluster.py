@@ -89,7 +89,7 @@ class Cluster:
         except ImportError as error:
             raise ToolError(
                 f"--cluster needs Dask, which is not installed: {error.name}",
-                tip="pip install 'gpu-grade[cluster]'",
+                tip="in the grader's folder: pip install '.[cluster]'",
             ) from error
         security = _security(request, distributed)
         connect_s = min(request.patience_s, _CONNECT_S)

@@ -31,7 +31,8 @@ class SlurmWorkers:
             from dask_jobqueue.slurm import SLURMJob
         except ImportError as error:
             raise ToolError(
-                "--cluster slurm needs dask-jobqueue", tip="pip install 'gpu-grade[cluster]'"
+                "--cluster slurm needs dask-jobqueue",
+                tip="in the grader's folder: pip install '.[cluster]'",
             ) from error
         refusals: list[str] = []
 
