@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich import progress as rich_progress
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Column
 
@@ -29,6 +30,7 @@ from grader.system.retry import retry_start
 from grader.text.printable import encodable, one_line
 
 LOG_INTERVAL_S = 10.0
+_BESIDE = 24  # columns for spinner, count and time, and those between
 REDRAWS_PER_S = 5.0  # looks smooth and costs little on a shared core
 
 
@@ -171,11 +173,12 @@ class LiveProgress(Progress):
         )
 
     def advanced(self, step: Step, what: str) -> None:
-        """Change the line; the next redraw shows it."""
+        """Change the line; the next redraw shows it. A long part leaves the title whole."""
+        room = max(0, self._console.width - cell_len(step.title) - _BESIDE)
         self._display.update(
             self._tasks[step],
             completed=step.done,
-            what=self._shown(what),
+            what=self._shown(what)[:room],
             count=self._count(step),
         )
 

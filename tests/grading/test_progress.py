@@ -75,6 +75,16 @@ def test_kind_suits_the_console(
     assert type(progress_on(Console(file=io.StringIO(), force_terminal=terminal))) is kind
 
 
+def test_a_long_part_leaves_the_title_of_its_line_whole() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80)
+    with LiveProgress(console) as progress, progress.step(TITLE, total=10) as step:
+        step.advance("rows=17, cols=33, left=-2.1, top=1.2, step=0.09, iterations=40")
+        time.sleep(0.5)
+    shown = SEQUENCE.sub("", file.getvalue())
+    assert f"{TITLE} 1/10 rows=17, cols=33" in shown
+
+
 def test_a_students_command_in_a_pipe_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert type(progress_on(Console(file=io.StringIO()), log=False)) is Progress
