@@ -147,13 +147,28 @@ def _handed_in(found: list[Selected], folder: Path, wanted: frozenset[str]) -> l
         return any(path in one.submission for k in kernels for path in k.files.values())
 
     if handed_in := [one for one in found if has_files(one)]:
-        return handed_in
+        return [one for one in handed_in if not any(_owns(other, one) for other in handed_in)]
     known = ", ".join(one.assignment.name for one in found)
     kernel = f" of {', '.join(sorted(wanted))}" if wanted else ""
     raise UsageError(
         f"there is no submission{kernel} in {folder}",
         tip=f"{where_to_go() or 'name its folder with --from'}, or name an assignment: {known}",
     )
+
+
+def _owns(one: Selected, other: Selected) -> bool:
+    """True if the files that were found of the other assignment are rather this one's.
+
+    Several assignments have a `main.cu` or a `v0_torch.py`: that of a folder belongs to the
+    assignment with the folder's name, or else to one of which more files are beside it.
+    """
+    folder = one.submission.folder
+    if one is other or folder is None or folder != other.submission.folder:
+        return False
+    name = folder.absolute().name
+    if name in (one.assignment.name, other.assignment.name):
+        return name == one.assignment.name
+    return set(other.submission.files) < set(one.submission.files)
 
 
 def _named(names: tuple[str, ...]) -> list[Assignment]:

@@ -208,7 +208,7 @@ def test_list_of_one_assignment_has_points_cases_and_tiers() -> None:
     assert "v2_tiled 23 14 5 4 v3_optimized 24 10 4 6 4" in text
     assert "m=1 n=1 k=1, m=1 n=35 k=17" in text
     assert "4 more cases are hidden" in text
-    assert "v4_autotuned in CUDA C++: 4.8 at 0.55, 8 at 0.75" in text
+    assert "v4_autotuned in CUDA C++: 4.8 at 0.55 or 45 %, 8 at 0.75 or 60 %" in text
     assert "stubs: student_template/gemm handout: assignments/gemm/README.md" in text
 
 

@@ -133,6 +133,18 @@ def test_without_a_name_all_with_files_are_graded(tmp_path: Path) -> None:
         chosen(source=empty, kernels=("v0_torch", "main"))
 
 
+@pytest.mark.parametrize("name", ["silu", "histogram", "transpose", "vector_add"])
+def test_in_an_assignments_own_folder_no_other_one_is_graded(name: str) -> None:
+    folder = REPOSITORY / "student_template" / name
+    assert [one.assignment.name for one in selected((), folder, (), ())] == [name]
+
+
+def test_a_program_beside_a_kernel_is_that_assignments(tmp_path: Path) -> None:
+    for file in ("silu.cu", "main.cu"):
+        shutil.copy(REPOSITORY / "student_template" / "silu" / file, tmp_path)
+    assert [one.assignment.name for one in selected((), tmp_path, (), ())] == ["silu"]
+
+
 def test_outside_a_course_it_says_where_to_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
