@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -805,3 +806,9 @@ def test_students_begin_with_the_first_week(monkeypatch: pytest.MonkeyPatch) -> 
     listed = re.findall(r"^\* `(\w+)`: .*, week (\d+)$", page, re.MULTILINE)
     assert listed == [("vector_add", "1"), ("silu", "2"), ("attention", "10")]
     assert "grade local vector_add " in page
+
+
+def test_a_students_copy_is_not_released_again() -> None:
+    [silu] = chosen_assignments(("silu",))
+    with pytest.raises(UsageError, match="silu is a student's copy: it lacks the hidden cases"):
+        entries_of("gradescope", [replace(silu, hidden_elsewhere=3)], ROOT)

@@ -65,8 +65,8 @@ def entries_of(
 ) -> list[Entry]:
     """Return the files of an archive; `show` is the word of `--show`, "" for none.
 
-    Raises UsageError if the target takes only one assignment and there are more,
-    GraderError if a file would have a line of a solution.
+    Raises UsageError if the target takes only one assignment and there are more, or if one is a
+    student's copy, GraderError if a file would have a line of a solution.
     """
     if target not in _OF_SEVERAL and len(assignments) != 1:
         names = ", ".join(assignment.name for assignment in assignments)
@@ -74,6 +74,11 @@ def entries_of(
             f"an archive for {target} is for one assignment, not for {len(assignments)} ({names})",
             tip=f"name one: grade release {target} {assignments[0].name} --output FILE; or make an "
             f"archive of each: grade release {target} --all --output-dir DIR",
+        )
+    for copy in (one for one in assignments if one.hidden_elsewhere):
+        raise UsageError(
+            f"{copy.name} is a student's copy: it lacks the hidden cases",
+            tip="release it in the course's own repository",
         )
     entries = list(TARGETS[target](assignments, repository, show))
     refuse_solutions(entries, assignments, repository)
