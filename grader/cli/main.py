@@ -113,7 +113,8 @@ def local(**arguments: Any) -> None:
     grade local silu --html silu.html      with figures, for a browser
     grade local --json reports/            every assignment with submitted files
 
-    Ctrl-C prints what has been graded.
+    Ctrl-C prints what has been graded. Exit code 0 if everything is submitted and
+    accepted, 1 if not.
     """
     from grader.commands.local import Request, grade_local
 

@@ -8,6 +8,7 @@ from paths import REPOSITORY
 
 from grader.assignment.catalogue import ASSIGNMENTS, find_assignments
 from grader.assignment.reader import read_assignment
+from grader.report.verdict import Verdict
 
 _ROW = re.compile(r"^\| (\d+) \| \[(\w+)\]\(\.\./assignments/(\w+)/README\.md\) \|", re.MULTILINE)
 
@@ -18,6 +19,19 @@ def test_the_plan_has_every_assignment_in_its_week() -> None:
     specs = map(read_assignment, find_assignments(REPOSITORY / ASSIGNMENTS))
     assert planned == sorted((spec.week or 0, spec.name) for spec in specs)
     assert all(name == folder for _, name, folder in _ROW.findall(page))
+
+
+def test_students_read_what_to_do_after_each_verdict() -> None:
+    page = (REPOSITORY / "docs" / "students.md").read_text(encoding="utf-8")
+    assert [one.phrase for one in Verdict if one.phrase not in page] == []
+
+
+def test_instructors_read_how_many_points_for_speed_the_assignments_here_give() -> None:
+    page = (REPOSITORY / "docs" / "instructors.md").read_text(encoding="utf-8")
+    specs = map(read_assignment, find_assignments(REPOSITORY / ASSIGNMENTS))
+    given = [sum(k.points.get("performance", 0) for k in spec.kernels) for spec in specs]
+    timed = [points for points in given if points]
+    assert f"Give them {min(timed):g} to {max(timed):g} of 100 points" in page
 
 
 def test_a_handout_says_how_to_run_ones_own_program_without_a_gpu() -> None:
