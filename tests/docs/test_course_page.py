@@ -9,6 +9,7 @@ from paths import REPOSITORY
 from grader.assignment.catalogue import ASSIGNMENTS, find_assignments
 from grader.assignment.reader import read_assignment
 from grader.report.verdict import Verdict
+from grader.vocabulary import CheckName
 
 _ROW = re.compile(r"^\| (\d+) \| \[(\w+)\]\(\.\./assignments/(\w+)/README\.md\) \|", re.MULTILINE)
 
@@ -29,7 +30,7 @@ def test_students_read_what_to_do_after_each_verdict() -> None:
 def test_instructors_read_how_many_points_for_speed_the_assignments_here_give() -> None:
     page = (REPOSITORY / "docs" / "instructors.md").read_text(encoding="utf-8")
     specs = map(read_assignment, find_assignments(REPOSITORY / ASSIGNMENTS))
-    given = [sum(k.points.get("performance", 0) for k in spec.kernels) for spec in specs]
+    given = [sum(k.points.get(CheckName.PERFORMANCE, 0) for k in spec.kernels) for spec in specs]
     timed = [points for points in given if points]
     assert f"Give them {min(timed):g} to {max(timed):g} of 100 points" in page
 
@@ -53,6 +54,8 @@ def test_the_page_says_which_assignments_lack_points_for_speed_and_for_counters(
     page = (REPOSITORY / "docs" / "course.md").read_text(encoding="utf-8")
     said = re.findall(r"All have points for\s(.+?)\sbut ([\w,\s]+?)\.\s", page, re.DOTALL)
     specs = [*map(read_assignment, find_assignments(REPOSITORY / ASSIGNMENTS))]
-    for check, (subject, names) in zip(("performance", "counters"), said, strict=True):
+    for check, (subject, names) in zip(
+        (CheckName.PERFORMANCE, CheckName.COUNTERS), said, strict=True
+    ):
         lack = {one.name for one in specs if not any(check in part.points for part in one.parts)}
         assert set(re.split(r",\s+|\s+and\s+", names)) == lack, subject
