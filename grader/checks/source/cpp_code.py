@@ -26,6 +26,8 @@ _KERNEL = re.compile(
 )
 _HEAD = re.compile(r"[^;{}()]*?\b(\w+)\s*\(")
 _LAUNCH = re.compile(r"\b(\w+)\s*(?:<[^<>;]*>)?\s*<<<")
+# nvcc takes `<< <` and `>> >` for the brackets of a launch.
+_SPACED_BRACKETS = re.compile(r"<<([ \t]+)<|>>([ \t]+)>(?=\s?\()")
 _CAST = re.compile(r"\((?:const\s+)?[A-Za-z_][\w:\s]*[\s*]*\*\s*(?:const\s*)?\)\s*(?=\w)")
 _NUMBER_CAST = re.compile(
     r"static_cast<[\w:\s]{1,40}>\s*\(\s*([\w.]+)\s*\)"
@@ -79,9 +81,11 @@ class Launch:
 def without_comments(text: str) -> str:
     """Return the text with blanks for comments and strings, its lines and columns as they are.
 
-    A text of more than MOST_CHARACTERS is not read: the result is "".
+    A blank within the brackets of a launch, as in `<< <1, 2>> >`, comes outside. A text of more
+    than MOST_CHARACTERS is not read: the result is "".
     """
-    return "" if len(text) > MOST_CHARACTERS else cpp_comments.without_comments(text)
+    bare = "" if len(text) > MOST_CHARACTERS else cpp_comments.without_comments(text)
+    return _SPACED_BRACKETS.sub(lambda at: f"<<<{at[1]}" if at[1] else f"{at[2]}>>>", bare)
 
 
 def closing(text: str, at: int) -> int:

@@ -79,7 +79,8 @@ def config_end(code: Code, at: int) -> ConfigEnd | None:
     """Return the place of the `>>>` of a launch, by counting angle brackets.
 
     A `<` after a name may open template arguments or be a comparison. A `>>>` closes the
-    launch, unless three templates are open and another `>>>` follows in this statement.
+    launch, unless three templates are open and another `>>>` follows in this statement. So
+    does `>> >`, which nvcc takes for it, with a bracket that no template opened.
     """
     opened = 0
     place = at + 1
@@ -103,6 +104,8 @@ def config_end(code: Code, at: int) -> ConfigEnd | None:
             # `f<2>>>>(x)`: the tokenizer took the first three for the launch.
             opened = max(0, opened - 1)
         elif text == ">>":
+            if opened < 3 and code.text(place + 1) == ">":
+                return ConfigEnd(place=place + 1, respelled={place: ""})
             opened = max(0, opened - 2)
         elif text == ">>>":
             if opened >= 3 and _another_run(code, place):

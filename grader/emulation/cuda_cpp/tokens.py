@@ -2,7 +2,8 @@
 
 A token has its text and its start. Comments, string and character literals (also raw
 ones) and numbers are single tokens, so nothing inside them is taken for code. Whitespace,
-comments and line splices are tokens, too: the concatenated texts are the file.
+comments and line splices are tokens, too: the concatenated texts are the file, except that
+`<< <`, which nvcc takes for the beginning of a launch and formatters write, has its blank behind.
 
 `directive` is the number of the preprocessor directive that contains the token, so that
 no statement extends across the boundary of a `#define`.
@@ -79,6 +80,7 @@ _PATTERN = re.compile(
   | (?P<space>[^\S\r\n]+)
   | (?P<name>[^\W\d]\w*)
   | (?P<number>\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*)
+  | (?P<launch>(?<!operator)(?<!operator[ ])<<[ \t]+<(?![<=]))
   | (?P<punctuation><<<|>>>|<<=|>>=|<=>|->\*|\.\.\.|::|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||\#\#
       |[-+*/%&|^]=|(?s:.))
     """,
@@ -95,12 +97,13 @@ _KINDS = {
     "space": Kind.SPACE,
     "name": Kind.NAME,
     "number": Kind.NUMBER,
+    "launch": Kind.PUNCTUATION,
     "punctuation": Kind.PUNCTUATION,
 }
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the tokens of a file; their concatenated texts are `text`.
+    """Return the tokens of a file; their concatenated texts are `text`, with `<<<` for `<< <`.
 
     Raises TooComplicatedError.
     """
@@ -120,9 +123,12 @@ def tokenize(text: str) -> list[Token]:
         elif line_begins and match.group() == "#":
             directives += 1
             directive = directives
-        tokens.append(
-            Token(kind=kind, text=match.group(), start=match.start(), directive=directive)
-        )
+        spelling = match.group()
+        if group == "launch":
+            tokens.append(Token(kind=kind, text="<<<", start=match.start(), directive=directive))
+            kind, spelling = Kind.SPACE, spelling[2:-1]
+        start = match.end() - len(spelling)
+        tokens.append(Token(kind=kind, text=spelling, start=start, directive=directive))
         if group == "newline":
             line_begins = True
         elif kind not in (Kind.SPACE, Kind.COMMENT):

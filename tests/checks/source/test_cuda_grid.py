@@ -70,6 +70,10 @@ CALL = "block>>>(input, output, rows, cols);"
         ),
         (f"dim3 g(ceil(cols / 16.0), ceil(float(rows) / 16));\nturn<<<g, {CALL}", ""),
         (
+            f"turn << <dim3(cols / TILE, 2 + rows / TILE), {CALL}".replace(">>>", " >> > "),
+            "`cols / TILE` in line 12 rounds down, so that",
+        ),
+        (
             f"dim3 g((cols + 31) / 32, (rows + 31) / 32);\nturn<<<g, {CALL}",
             "`(cols + 31) / 32` in line 13 counts 32 elements for each block along x, but a block "
             "has 16 threads there: divide by 16, unless",
