@@ -30,6 +30,14 @@ def test_threads_and_elements(
     assert text.endswith("for one each")
 
 
+def test_threads_of_a_transpose_are_those_of_its_input() -> None:
+    record = {"kernel": "k", "grid": [10, 1, 1], "block": [32, 32, 1]}
+    found = launch_text(record, (300, 3), 90, "", turned="input")
+    assert found.endswith("320 × 32 for 300 columns × 3 rows of `input`, enough for one each")
+    exchanged = launch_text(record, (3, 300), 90, "", turned="input")
+    assert exchanged.endswith("3 columns × 300 rows of `input`, too few for one each")
+
+
 def test_programs_have_no_threads() -> None:
     record = {"kernel": "k", "grid": [3, 2, 1]}
     assert launch_text(record, (9,), 0, "") == "`k` ran with 3×2 programs"
@@ -42,6 +50,8 @@ def test_a_thread_whose_number_is_multiplied_in_the_place_of_the_block_s() -> No
     found = launch_text(record, (5, 137), 125, "", of_every=(5, 32))
     assert found.endswith("as if the index were blockIdx + threadIdx * 32")
     assert launch_text(record, (5, 137), 100, "", of_every=(4, 32)).endswith("enough for one each")
+    one_row = launch_text(record, (137, 5), 125, "", of_every=(1, 32))
+    assert not one_row.endswith("threadIdx * 32")
 
 
 def test_threads_that_wrote_several_elements_are_not_too_few() -> None:

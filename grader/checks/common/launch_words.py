@@ -18,13 +18,14 @@ def launch_text(
     *,
     only_first: int = 0,
     of_every: tuple[int, int] = (0, 0),
+    turned: str = "",
 ) -> str:
     """Return "`silu_kernel` ran with 2 blocks of 256 threads: 512 for 300 elements, enough …".
 
     `shape` is that of the output, of which `written` elements were written: the first `only_first`
     rows or columns (of a vector, elements), if that is not 0, or the first of every so many
-    (`of_every`: how many, and of how many). `text` is the source. A Triton program has no threads
-    to count.
+    (`of_every`: how many, and of how many). An input that has its rows as columns is `turned`, and
+    threads are counted along that. `text` is the source. A Triton program has no threads to count.
     """
     grid, block = _sizes(record.get("grid")), _sizes(record.get("block"))
     what = f"`{text_of(record, 'kernel')}` ran"
@@ -43,8 +44,10 @@ def launch_text(
     threads = [a * b for a, b in zip(grid, block, strict=True)]
     what += f" with {_count(grid, 'block')} of {_count(block, 'thread')}: "
     if len(shape) == 2 and threads[1] > 1:
+        shape = shape[::-1] if turned else shape
         few = threads[0] < shape[1] or threads[1] < shape[0]
         what += f"{threads[0]} × {threads[1]} for {shape[1]} columns × {shape[0]} rows"
+        what += f" of `{turned}`" if turned else ""
     else:
         few = math.prod(threads) < math.prod(shape)
         what += f"{math.prod(threads)} for {_count([math.prod(shape)], 'element')}"
@@ -98,7 +101,9 @@ def _exchanged(of_every: tuple[int, int], grid: Sequence[int], block: Sequence[i
     """Recognise an index that multiplies the thread's number in the place of the block's."""
     count, period = of_every
     for blocks, threads in zip(grid, block, strict=True):
-        if 1 <= count == blocks and period == threads > 1:
+        # An axis with one block says little beside others.
+        alone = blocks > 1 or math.prod(grid) == 1
+        if 1 <= count == blocks and period == threads > 1 and alone:
             return (
                 f", and the first {count} of every {period} were reached, as if the index were "
                 f"blockIdx + threadIdx * {period}"

@@ -22,6 +22,7 @@ import torch
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
+from grader.assignment.signature import Role, Signature
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
@@ -276,6 +277,7 @@ class CaseJudge:
             built.text,
             only_first=_only_first(rows) or _only_first(rows.t()),
             of_every=_first_of_every(rows) or _first_of_every(rows.t()) or (0, 0),
+            turned=_turned_input(self._setup.assignment.signature, output),
         )
         # A program has no number of threads that shows whether there are enough.
         programs = built.language.imported and launched.endswith(("program", "programs"))
@@ -377,6 +379,13 @@ class CaseJudge:
         return input_hypothesis.explain(
             self._oracle, signature, self._case, self._data, wrong, tolerance
         )
+
+
+def _turned_input(signature: Signature, output: str) -> str:
+    """Return the input that has the output's rows as columns, "" if there is none or one as it."""
+    (shape,) = (one.shape or () for one in signature.outputs if one.name == output)
+    inputs = {one.shape: one.name for one in signature.arrays if one.role is Role.IN}
+    return "" if len(shape) != 2 or shape in inputs else inputs.get(shape[::-1], "")
 
 
 def _only_first(rows: torch.Tensor) -> int:

@@ -83,7 +83,7 @@ def grid_hint(
         return words
     return (
         next((words for one in axes if (words := _rounded(one.blocks, launch.line))), "")
-        or next((words for one in axes if few and (words := _divided(one, launch.line, text))), "")
+        or next((words for one in axes if few and (words := _divided(one, launch, body, text))), "")
         or _other_step(launch, body, text)
         or _constant_grid(launch, body, text)
     )
@@ -443,7 +443,7 @@ def _rounded(blocks: str, line: int) -> str:
     return ""
 
 
-def _divided(axis: _Axis, line: int, text: str) -> str:
+def _divided(axis: _Axis, launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> str:
     """Recognise blocks that are counted as if each had more threads than it has."""
     match = re.fullmatch(r".*\)\s*/\s*\(?\s*(\w+)\s*\)?", axis.blocks)
     host = cpp_code.host_code(text)
@@ -451,8 +451,16 @@ def _divided(axis: _Axis, line: int, text: str) -> str:
     threads = constant(axis.threads, host) if axis.threads else None
     if divisor is None or threads is None or divisor <= threads or len(axis.blocks) > _MOST_SHOWN:
         return ""
+    for loop in loops(text):
+        # A tile of 32 rows and 8 threads, each of which goes on by 8.
+        steps = re.findall(r"\+=\s*([\w.]+)", loop.step)
+        if kernel.line <= loop.first <= kernel.last and any(
+            step == f"blockDim.{axis.name}" or constant(step, f"{host}\n{kernel.body}") == threads
+            for step in steps
+        ):
+            return ""
     return (
-        f"`{axis.blocks}` in line {line} counts {divisor} elements for each block along "
+        f"`{axis.blocks}` in line {launch.line} counts {divisor} elements for each block along "
         f"{axis.name}, but a block has {threads} threads there: divide by {threads}, unless each "
         "thread is meant to do several"
     )

@@ -79,6 +79,11 @@ CALL = "block>>>(input, output, rows, cols);"
             "has 16 threads there: divide by 16, unless",
         ),
         (
+            "const int HIGH = 16;\ndim3 g((cols + 15) / 16, (rows + 63) / 64);\n"
+            f"for (int i = 0; i < rows; i += 16) work(i);\nturn<<<g, {CALL}",
+            "`(rows + 63) / 64` in line 15 counts 64 elements for each block along y",
+        ),
+        (
             f"turn<<<dim3((cols + 15) / 16, 1), {CALL}",
             "line 12 launches `1` block along y, but in `turn` `row`, which comes from blockIdx.y",
         ),
@@ -125,6 +130,17 @@ def test_blocks_that_begin_at_no_multiple_of_their_threads() -> None:
         "blocks begin `15` elements apart in line 3, but line 12 gives each 16 threads along x"
     )
     assert grid_hint(text.replace("* 15", "* 32"), TRANSPOSE, "turn") == ""  # two each
+
+
+@pytest.mark.parametrize("step", ["blockDim.y", "16", "HIGH"])
+def test_threads_that_do_several_in_turn_are_enough(step: str) -> None:
+    text = CPP.replace("LAUNCH", f"turn<<<dim3((cols + 15) / 16, (rows + 63) / 64), {CALL}")
+    text = "#define HIGH 16\n" + text.replace(
+        "output[col", f"for (int j = 0; j < 64; j += {step}, row += {step}) output[col"
+    )
+    assert grid_hint(text, TRANSPOSE, "turn") == ""
+    other = text.replace(f"+= {step}", "+= 1")
+    assert "counts 64 elements" in grid_hint(other, TRANSPOSE, "turn")
 
 
 @pytest.mark.parametrize(
