@@ -196,7 +196,7 @@ GRADER_HOT bool near_frame(uintptr_t address, size_t bytes) {
     return address - top < FiberPool::kGuardBytes - bytes;
 }
 
-inline bool any_host_rule() { return host_memory::any_array || variables::any_managed; }
+inline bool any_host_rule() { return host_memory::any_array || variables::any; }
 
 // True if host code's access may be behind the end of a block of the heap.
 inline bool near_heap(uintptr_t address, size_t bytes, uintptr_t pc) {

@@ -403,7 +403,13 @@ void touched_by_host(const Access& access) {
         findings::add(f);
         return;
     }
-    const variables::Variable* v = variables::any_managed ? variables::at(access.address) : nullptr;
+    const variables::Variable* v = variables::any ? variables::at(access.address) : nullptr;
+    if (v && !v->managed && (access.write || !v->constant)) {
+        Finding f = about(access, Kind::out_of_bounds, "host code uses a device variable, of which it has a copy of its own");
+        places::name(f);
+        findings::add(f);
+        return;
+    }
     if (!arena::contains(access.address) && !(v && v->managed)) {
         if (near_heap(access.address, access.bytes, access.pc)) touched_past_heap(access);
         return;

@@ -28,10 +28,10 @@ Variable* before(uintptr_t address) {
 
 }  // namespace
 
-bool any_managed;
+bool any;
 
 void add(const Variable& variable) {
-    any_managed = any_managed || variable.managed;
+    any = true;
     std::vector<Variable>& all = sorted();
     all.insert(std::upper_bound(all.begin(), all.end(), variable,
                                 [](const Variable& a, const Variable& b) { return a.begin < b.begin; }), variable);

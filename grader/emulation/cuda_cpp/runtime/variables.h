@@ -21,13 +21,13 @@ struct Variable {
     size_t element_bytes;
     ShadowCell* shadow;  // null in the fast build
     bool managed;        // the host may access it, too
-    bool constant;       // a kernel may not write it
+    bool constant;       // a kernel may not write it, and host code may read it
     bool given_out;      // by cudaGetSymbolAddress
     bool holds(uintptr_t address, size_t bytes) const { return address >= begin && address < end && bytes <= end - address; }
 };
 
 #pragma GCC visibility push(hidden)
-extern bool any_managed;  // false in most runs, to skip the lookup
+extern bool any;  // false in most runs, to skip the lookup
 #pragma GCC visibility pop
 
 void add(const Variable& variable);

@@ -198,11 +198,15 @@ void operator->*(void (*kernel)(Parameters...), const Unnamed<Call>& rest) {
     rest.call(kernel);
 }
 
+template <class T> struct IsConst { static constexpr bool value = false; };
+template <class T> struct IsConst<const T> { static constexpr bool value = true; };
+
 // Registers a __device__ or __constant__ variable with the checker, by name.
 struct DeviceVariable {
     template <class T> DeviceVariable(T& variable, const char* name, bool managed = false, bool constant = false) {
         grader_register_variable(const_cast<void*>(static_cast<const volatile void*>(&variable)),
-                                 sizeof(T), ElementSize<T>::value, name, managed, constant);
+                                 sizeof(T), ElementSize<T>::value, name, managed,
+                                 constant || IsConst<T>::value);
     }
 };
 
