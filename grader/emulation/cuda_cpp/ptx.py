@@ -119,7 +119,8 @@ def translate(template: str, operands: Sequence[str]) -> str:
         left -= len(parts[-1])
         if left < 0:
             raise UnknownPtxError("a template that grows so much")
-    return "{ " + " ".join(parts) + " }"
+    # One statement with the `;` behind it, which may stand before an `else`.
+    return "do { " + " ".join(parts) + " } while (0)"
 
 
 def _statements(text: str) -> list[str]:

@@ -5,7 +5,10 @@ __global__ void staged(const int* __restrict__ in, int* __restrict__ out) {
     unsigned second = (unsigned)__cvta_generic_to_shared(&tile[1][threadIdx.x]);
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(first), "l"(in + threadIdx.x) : "memory");
     asm volatile("cp.async.commit_group;" ::: "memory");
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(second), "l"(in + 64 + threadIdx.x) : "memory");
+    if (threadIdx.x < 64)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(second), "l"(in + 64 + threadIdx.x) : "memory");
+    else
+        tile[1][threadIdx.x] = 0;
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group %0;" ::"n"(PLANT(1, 0)) : "memory");
     __syncthreads();
