@@ -54,6 +54,7 @@ SENTENCES = {
     "the result is that of `a` with its first 16 columns in the place of every 16": "t * TILE",
     "`a` and `b` are exchanged": "order of the arguments",
     "about 2^-13 of their sum: the sum is kept in float16": "float32",
+    "about 2^-13 of their sum: they are rounded to TF32 or float16, or their sum is": "11 bits",
     "every element is 0.0625 times the expected value: it is divided by `k`": "no such factor",
 }
 

@@ -170,9 +170,12 @@ def _short_sum(comparison: Comparison, magnitude: torch.Tensor, extent: int) -> 
     relative = (error / magnitude)[usable]
     largest, middle = float(relative.max()), float(relative.median())
     if middle > 2**-14 and largest < 2**-8:
+        short = "the sum is kept in float16"
+        if comparison.actual.dtype is torch.float32:
+            short = "they are rounded to TF32 or float16, or their sum is"
         return (
             "the errors follow the size of the terms, about "
-            f"2^{round(math.log2(middle))} of their sum: the sum is kept in float16"
+            f"2^{round(math.log2(middle))} of their sum: {short}"
         )
     return None
 

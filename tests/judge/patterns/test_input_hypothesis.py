@@ -150,6 +150,19 @@ def test_a_sum_of_large_terms_that_is_kept_in_float16() -> None:
     assert str(found).endswith("of their sum: the sum is kept in float16")
 
 
+def test_terms_that_a_tensor_core_rounds() -> None:
+    def rounded(x: Values) -> Values:
+        bits = x.float().view(torch.int32)
+        return ((bits + 0x1000) & ~0x1FFF).view(torch.float32).double()
+
+    def in_tf32(a: Values, b: Values) -> Values:
+        return rounded(a) @ rounded(b)
+
+    sizes = {"m": 20, "n": 24, "k": 300}
+    found = sentence("gemm", dict(sizes), in_tf32, values="cancelling", language=Language.CUDA)
+    assert str(found).endswith("of their sum: they are rounded to TF32 or float16, or their sum is")
+
+
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
