@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 import torch
 
+from grader.emulation.ptx.assembly import inline_assembly
 from grader.emulation.triton_ir import execution, findings, memory, ptx
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.ir import Location, Module
@@ -355,7 +356,11 @@ class Executor:
             storages=storages,
             memory=self._memory,
             execute=lambda deadline_s: execution.execute(
-                run, self._memory, self._found, deadline_s=deadline_s
+                run,
+                self._memory,
+                self._found,
+                deadline_s=deadline_s,
+                assembler=inline_assembly,
             ),
             tells=lambda: {"idle": self._memory.programs_without_a_store},
         )

@@ -161,6 +161,8 @@ def _number(text: str, dtype: np.dtype[Any]) -> Any:
         octets = int(found[2], 16).to_bytes(4 if kind == "<f4" else 8, "little")
         value = np.frombuffer(octets, dtype=kind)[0]
         return value if dtype.kind == "f" else np.array([value]).view(dtype)[0]
+    if dtype.kind == "f" and "." in text:
+        return dtype.type(float(text))
     number = int(text, 0)
     if dtype.kind in "f?":
         return dtype.type(number)

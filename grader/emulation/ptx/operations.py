@@ -3,11 +3,13 @@
 `compute` has a function for each instruction that reads registers and writes one. It gets the
 instruction's parts and its operands' values, of the types that `operand_types` says, and returns
 the result, of `result_type`. Integers wrap around as they do on a GPU; a division by zero gives all
-ones. Approximations (`ex2.approx`) are computed exactly, and rounded once.
+ones. Approximations (`ex2.approx`) are computed exactly, and rounded once; `tanh.approx`
+to its 11 bits.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -111,6 +113,13 @@ def _unary(operate: Callable[[Values], Values]) -> Callable[..., Values]:
         return operate(a.astype("f8")).astype(a.dtype)
 
     return apply
+
+
+def _tanh(parts: tuple[str, ...], a: Values) -> Values:
+    """`tanh.approx`, whose result has 11 bits: that shows in most tolerances."""
+    exact = np.tanh(a.astype("f8"))
+    mantissa, exponent = np.frexp(exact)
+    return np.ldexp(np.rint(mantissa * 2048) / 2048, exponent).astype(a.dtype)
 
 
 def _divide(parts: tuple[str, ...], a: Values, b: Values) -> Values:
@@ -255,6 +264,18 @@ def _permute(parts: tuple[str, ...], a: Values, b: Values, chosen: Values) -> Va
     return result
 
 
+def _logic(parts: tuple[str, ...], a: Values, b: Values, c: Values, table: Values) -> Values:
+    """`lop3`: any function of three bits, of which `table` has the result for each."""
+    if table.size != 1:
+        raise UnknownError("lop3 without a constant")
+    result = np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape), dtype=a.dtype)
+    for case in range(8):
+        if int(table[0]) >> case & 1:
+            chosen = (one if case & bit else ~one for one, bit in ((a, 4), (b, 2), (c, 1)))
+            result |= functools.reduce(np.bitwise_and, chosen)
+    return result
+
+
 def _funnel(parts: tuple[str, ...], low: Values, high: Values, by: Values) -> Values:
     amount = by & np.uint32(31) if "wrap" in parts else np.minimum(by, 32)
     both = low.astype("u8") | high.astype("u8") << np.uint64(32)
@@ -361,7 +382,7 @@ compute: dict[str, Callable[..., Values]] = {
     "lg2": _unary(np.log2),
     "sin": _unary(np.sin),
     "cos": _unary(np.cos),
-    "tanh": _unary(np.tanh),
+    "tanh": _tanh,
     "and": lambda parts, a, b: a & b,
     "or": lambda parts, a, b: a | b,
     "xor": lambda parts, a, b: a ^ b,
@@ -370,6 +391,7 @@ compute: dict[str, Callable[..., Values]] = {
     "shl": _shift(left=True),
     "shr": _shift(left=False),
     "shf": _funnel,
+    "lop3": _logic,
     "popc": _count_bits,
     "clz": _leading_zeros,
     "brev": _reverse,

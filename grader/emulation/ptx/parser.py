@@ -43,7 +43,7 @@ _CALL = re.compile(
 _LABEL = re.compile(r"\s*([\w$]+)\s*:(?!:)")
 _BRACES = re.compile(r"[{}\s]+")
 _HEAD = re.compile(r"(?:\.\w+\s+)*\.(?:entry|func)\b")
-_INSTRUCTION = re.compile(r"(?:@(!?)(%[\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
+_INSTRUCTION = re.compile(r"(?:@(!?)(%?[\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _WORD = re.compile(r"(?<![\w.])%?[A-Za-z_$][\w$]*")
 # Registers of the hardware, which no function declares.
 SPECIAL = re.compile(
@@ -304,7 +304,7 @@ class _Assembler:
     def _declare(self, found: re.Match[str], mark: str) -> None:
         _width(found[1])
         for name in (one.strip() for one in found[2].split(",")):
-            many = re.fullmatch(r"(%[\w$]+)<(\d+)>", name)
+            many = re.fullmatch(r"(%?[\w$]+)<(\d+)>", name)
             if many and int(many[2]) > _MOST_INSTRUCTIONS:
                 raise PtxError("too many registers")
             registers = [f"{many[1]}{i}" for i in range(int(many[2]))] if many else [name]

@@ -233,22 +233,21 @@ def _tf32(value: T) -> T:
     return torch.where(value.isfinite(), rounded, value)
 
 
-def inline_assembly(op: Operation, values: list[Value]) -> Value:
-    """`tt.elementwise_inline_asm`, of which only the rounding to TF32 can be executed.
-
-    The compiler itself writes it where a kernel asks tl.dot for `tf32x3`.
-    """
-    (value,) = values if len(values) == 1 else (None,)
+def rounds_to_tf32(op: Operation, values: list[Value]) -> bool:
+    """True for the inline assembly that the compiler writes where tl.dot is asked for `tf32x3`."""
     rounds = any(word.startswith('"cvt.rna.tf32.f32 $0, $1;') for word in op.words)
-    if value is None or not rounds or value.dtype is not torch.float32:
-        raise Unsupported("tl.inline_asm_elementwise")
+    return rounds and len(values) == 1 and values[0].dtype is torch.float32
+
+
+def tf32(value: Value) -> Value:
+    """Round float32 as tensor cores take it."""
     return Value(_tf32(value.data.contiguous()), value.undefined, value.origin, value.wrapped)
 
 
 def dot(op: Operation, a: Value, b: Value, c: Value) -> Value:
     """`tt.dot`: products in the operands' precision, sums in the accumulator's."""
     if a.dtype is torch.float32 and "tf32" in op.words:
-        a, b = (Value(_tf32(v.data.contiguous()), v.undefined, v.origin, v.wrapped) for v in (a, b))
+        a, b = tf32(a), tf32(b)
     return product(a, b, c)
 
 

@@ -23,6 +23,7 @@ from grader.emulation.triton_ir.memory import Memory, Order
 from grader.emulation.triton_ir.parser import IRError
 from grader.emulation.triton_ir.runner import (
     NONSENSE,
+    Assembler,
     KernelError,
     Runner,
     TimeLimitError,
@@ -72,9 +73,16 @@ class Launch:
 
 
 def execute(
-    launch: Launch, memory: Memory, found: Findings, *, deadline_s: float | None = None
+    launch: Launch,
+    memory: Memory,
+    found: Findings,
+    *,
+    deadline_s: float | None = None,
+    assembler: Assembler | None = None,
 ) -> int:
     """Run a launch to its end; return the number of operations. Findings go to `found`.
+
+    `assembler` runs inline assembly, which is not executed without one.
 
     Raises TimeLimitError after the moment `deadline_s` of `time.thread_time`, Unsupported for what
     the executor lacks, with the operation's location, and KernelError.
@@ -90,7 +98,7 @@ def execute(
         view.storage.begin_launch()
     programs = math.prod(launch.grid)
     size, alone = _plan(launch.module)
-    runner = Runner(launch.module, memory, deadline_s)
+    runner = Runner(launch.module, memory, deadline_s, assembler)
     if alone:
         memory.order = Order()
     with torch.no_grad():

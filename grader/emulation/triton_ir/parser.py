@@ -121,7 +121,8 @@ class _Lines:
 
 def _without_location(line: str) -> tuple[str, str | None]:
     """Split a line into its text and the location at its end."""
-    line = re.sub(r"\s+// .*$", "", line) if " // " in line or "  //" in line else line
+    if line.startswith("^"):  # a block's predecessors are a comment; assembly may hold others
+        line = re.sub(r"\s+// .*$", "", line)
     if not line.endswith(")"):
         return line, None
     at = line.rfind(" loc(")
@@ -257,6 +258,9 @@ class _Parser:
             main, signature = _structured(name, rest)
         else:
             main, signature = _partition_types(rest)
+            if not signature and "->" in main:  # without operands
+                main, arrow, right = _partition_arrow(main)
+                signature = f"() -> {right}" if arrow else ""
         attributes, main = _attributes(main)
         given, result_types = _signature(signature) if signature.strip() else ((), ())
         if given and "->" not in signature and " to " not in signature:
@@ -489,7 +493,7 @@ def _attributes(text: str) -> tuple[dict[str, str], str]:
     """Take the dictionaries out of an operation's text."""
     attributes: dict[str, str] = {}
     kept, at = "", 0
-    while (start := text.find("{", at)) >= 0:
+    while (start := _opening(text, at)) >= 0:
         end = _matching(text, start)
         before = text[at:start]
         kept += before.rstrip("<") if before.endswith("<") else before
@@ -500,6 +504,13 @@ def _attributes(text: str) -> tuple[dict[str, str], str]:
         if text[at : at + 1] == ">":
             at += 1
     return attributes, kept + text[at:]
+
+
+def _opening(text: str, start: int) -> int:
+    """Return where the next dictionary begins, -1 for nowhere: a string may hold braces, too."""
+    if '"' not in text:
+        return text.find("{", start)
+    return next((at for at, mark, _ in _marks(text, start) if mark == "{"), -1)
 
 
 def _untyped(value: str) -> str:

@@ -60,6 +60,9 @@ NONSENSE = (
 # True or False for all programs, or those for which a condition is true and false.
 _Choice = bool | tuple[torch.Tensor, torch.Tensor]
 
+# Runs inline assembly: results of an operation on values.
+Assembler = Callable[[Operation, list[Value]], list[Value]]
+
 
 class TimeLimitError(Exception):
     """The launch took longer than it may.
@@ -85,8 +88,15 @@ class KernelError(Exception):
 class Runner:
     """Runs a module's functions on batches; `operations` counts what it has run."""
 
-    def __init__(self, module: Module, memory: Memory, deadline_s: float | None) -> None:
+    def __init__(
+        self,
+        module: Module,
+        memory: Memory,
+        deadline_s: float | None,
+        assembler: Assembler | None = None,
+    ) -> None:
         self._module = module
+        self._assembler = assembler
         self._memory = memory
         self._deadline_s = deadline_s
         self._combining = 0
@@ -310,6 +320,14 @@ class Runner:
         values = _alike([frame.value(operand) for operand in op.operands])
         return [elementwise(op, values, function(*(value.data for value in values)))]
 
+    def _assembly(self, frame: Frame, op: Operation) -> Sequence[Item]:
+        values = _alike([frame.value(operand) for operand in op.operands])
+        if blocks.rounds_to_tf32(op, values):
+            return [blocks.tf32(values[0])]
+        if self._assembler is None:
+            raise Unsupported("tl.inline_asm_elementwise")
+        return self._assembler(op, values)
+
     def _assert(self, frame: Frame, op: Operation) -> Sequence[Item]:
         condition = frame.value(op.operands[0])
         if not bool((condition.data != 0).all()):
@@ -466,6 +484,8 @@ class Runner:
 
 def _alike(values: list[Value]) -> list[Value]:
     """Return operands of one shape, except for scalars: a condition, or a combine's constant."""
+    if not values:
+        return values
     shapes = [value.shape[1:] for value in values]
     if all(shape == shapes[-1] for shape in shapes):
         return values
@@ -522,6 +542,7 @@ _HANDLERS = {
     "tt.atomic_cas": Runner._compare_and_swap,
     "tt.atomic_rmw": Runner._atomic,
     "tt.call": Runner._call,
+    "tt.elementwise_inline_asm": Runner._assembly,
     "tt.extern_elementwise": Runner._extern,
     "tt.get_num_programs": Runner._num_programs,
     "tt.get_program_id": Runner._program_id,
@@ -540,7 +561,6 @@ _HANDLERS = {
 _ON_VALUES: dict[str, Callable[[Operation, list[Value]], Value]] = {
     "tt.dot": lambda op, values: blocks.dot(op, *values[:3]),
     "tt.dot_scaled": scaled.dot_scaled,
-    "tt.elementwise_inline_asm": blocks.inline_assembly,
     "tt.histogram": blocks.histogram,
     "tt.make_range": lambda op, _: blocks.make_range(op),
 }

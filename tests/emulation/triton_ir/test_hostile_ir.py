@@ -14,6 +14,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from grader.emulation.ptx.assembly import inline_assembly
 from grader.emulation.triton_ir import parser
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.execution import (
@@ -88,7 +89,8 @@ def run(text: str) -> None:
         else:
             arguments.append(7)
     launch = Launch(module=module, grid=(5, 1, 1), arguments=arguments)
-    execute(launch, Memory(found), found, deadline_s=time.thread_time() + 0.5)
+    deadline_s = time.thread_time() + 0.5
+    execute(launch, Memory(found), found, deadline_s=deadline_s, assembler=inline_assembly)
 
 
 def contained(text: str) -> None:
@@ -135,6 +137,33 @@ def test_nonsense_is_refused(text: str) -> None:
         run(text)
         raise Unsupported("it runs, and does nothing")
     assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("assembly", "constraints", "pack"),
+    [
+        ("add.f32 $0, $1, $1;", "=f,f", 0), ("add.f32 $0, $1, $1;", "=f,f", 999_999),
+        ("add.f32 $0, $1, $1;", "", 1), ("add.f32 $0, $1, $1;", "=f", 1),
+        ("add.f32 $0, $1, $1;", "=h,h", 1), ("add.f32 $0, $9, $1;", "=f,f", 1),
+        ("add.f32 $0, $1, nowhere;", "=f,f", 1), ("L: bra L;", "=f,f", 1),
+        ("ld.global.f32 $0, [$1];", "=f,f", 1), ("trap;", "=f,f", 1),
+        ("mov.u32 $0, %smid;", "=r,r", 1), ("}", "=f,f", 1), ("{" * 10_000, "=f,f", 1),
+        ("} .func f() { ret; } .entry k() {", "=f,f", 1), ("call f, ();", "=f,f", 1),
+        ("add.f32 $0, $1, $1;" * 10_000, "=f,f", 1), (".reg .f32 a<99999999>;", "=f,f", 1),
+        ("lop3.b32 $0, $1, $1, $1, $1;", "=r,r", 1), ("@p mov.f32 $0, $1;", "=f,f", 1),
+        ("\\00\\FF\\5C", "=f,f", 1),
+    ],
+)  # fmt: skip
+def test_assembly_that_fits_nothing_is_refused(assembly: str, constraints: str, pack: int) -> None:
+    attributes = f'{{constraints = "{constraints}", packed_element = {pack} : i32, pure = true}}'
+    types = "tensor<64xf32> -> tensor<64xf32>"
+    with pytest.raises((IRError, Unsupported)):
+        run(
+            kernel(
+                "%a = arith.constant dense<1.0> : tensor<64xf32>\n"
+                f' %b = tt.elementwise_inline_asm "{assembly}" {attributes} %a : {types}'
+            )
+        )
 
 
 def test_huge_text_is_refused() -> None:

@@ -1,16 +1,17 @@
-"""Inline assembly."""
+"""Inline assembly that reads memory."""
 # mypy: ignore-errors
 
 import triton
 import triton.language as tl
 
+READ = tl.constexpr("ld.global.f32 $0, [$1];")
+
 
 @triton.jit
 def kernel(x, out, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
-    value = tl.load(x + offsets)
     # ! unsupported
-    value = tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f,f", [value], tl.float32, True, 1)
+    value = tl.inline_asm_elementwise(READ, "=f,l", [x + offsets], tl.float32, False, 1)
     tl.store(out + offsets, value)
 
 
