@@ -130,6 +130,32 @@ def test_a_hostile_source_is_read_in_time(hostile: str, language: Language) -> N
     assert time.monotonic() - began < 6
 
 
+SUM = """\
+@triton.jit
+def add(x, total, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(total, tl.sum(tl.load(x + i, mask=i < n)))
+
+def silu(input, output, n):
+    add[(triton.cdiv(n, 32),)](input, output, n, B=32)
+"""
+MASKED = (
+    "the load in line 4 leaves the lanes that its mask switches off undefined: give it `other=`"
+)
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"), [("", "`add` adds to `output` in line 4"), (MASKED, "give it `other=`")]
+)
+def test_an_output_is_known_by_what_a_launch_of_triton_passes(hint: str, words: str) -> None:
+    finding = Finding(
+        kind="uninitialized", severity="error", message="", hint=hint, file="silu.cu", line=4,
+        kernel="add", buffer="total", space="global", element=0, elements=1, access="atomic",
+        block=(0, 0, 0), thread=None, tool="t",
+    )  # fmt: skip
+    assert words in with_source(finding, built(SUM, Language.TRITON), SILU).hint
+
+
 @pytest.mark.parametrize("nested", ["n" + " + n" * 3000, "-" * 2000 + "n", "n" + "[0]" * 3000])
 def test_an_expression_of_triton_that_is_nested_too_deeply_is_not_read(nested: str) -> None:
     text = (

@@ -26,6 +26,7 @@ from triton.compiler import ASTSource, make_backend
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
+from grader.emulation.ptx.assembly import inline_assembly
 from grader.emulation.triton_ir.execution import DescriptorArgument, Launch, execute
 from grader.emulation.triton_ir.findings import Finding, Findings
 from grader.emulation.triton_ir.memory import Memory
@@ -123,7 +124,10 @@ class Calls:
             known=self._known,
         )  # fmt: skip
         self.launches += 1
-        execute(launch, Memory(self.found), self.found, deadline_s=self.deadline_s)
+        execute(
+            launch, Memory(self.found), self.found, deadline_s=self.deadline_s,
+            assembler=inline_assembly,
+        )  # fmt: skip
 
     def _add(self, given: list[Any], name: str, value: Any) -> None:
         """Add what an argument is in the IR: a tuple its items, a descriptor its parts."""

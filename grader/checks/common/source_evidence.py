@@ -29,14 +29,15 @@ from grader.checks.source.launch_arguments import (
     shared_bytes_hint,
 )
 from grader.checks.source.stuck_loops import misses_end, runs_away
-from grader.checks.source.triton_errors import scratch_hint
+from grader.checks.source.triton_errors import never_cleared, scratch_hint
 from grader.checks.source.triton_grid import (
     any_grid_hint,
     let_through_hint,
+    passed_name,
     triton_grid_hint,
 )
 from grader.emulation.cuda_cpp import parted_warps
-from grader.emulation.triton_ir.findings import PROVEN_HINTS
+from grader.emulation.triton_ir.findings import proven
 from grader.report.evidence import Finding
 from grader.text.hints import filled, filled_pattern, hints
 from grader.vocabulary import Language
@@ -134,10 +135,12 @@ def _hints_of_kernel(found: Finding, built: Built, signature: Signature) -> Iter
     cuda = built.language.base is Language.CUDA
     triton = built.language.base is Language.TRITON
     outside, unwritten = found.kind == "out_of_bounds", found.kind == "uninitialized"
-    own = buffer not in {"", *(array.name for array in signature.arrays)}
+    # Triton's executor names an array as the kernel does.
+    array = (passed_name(text, kernel, buffer) if triton else "") or buffer
+    own = array not in {"", *(one.name for one in signature.arrays)}
     if found.kind in _LAUNCHED_WRONG:
         yield launch_hint(text, built.language.base, signature, kernel)
-    if _PROVEN_HINT.fullmatch(found.hint) or found.hint in PROVEN_HINTS:
+    if _PROVEN_HINT.fullmatch(found.hint) or proven(found.hint):
         yield found.hint
     if outside and cuda:
         away = runs_away(text) if (found.element or 0) < 0 else misses_end(text, found.line)
@@ -171,10 +174,12 @@ def _hints_of_kernel(found: Finding, built: Built, signature: Signature) -> Iter
     if unwritten and own and triton:
         yield any_grid_hint(text, signature)
         yield let_through_hint(text, kernel, found.line)
-    outputs = {array.name for array in signature.arrays if not array.role.read}
-    if unwritten and found.access != "write" and buffer in outputs:
-        yield copied_in_part_hint(text, buffer, signature)
-        yield filled("found", "an output is read", buffer=buffer, kernel=kernel)
+    outputs = {one.name for one in signature.arrays if not one.role.read}
+    if unwritten and found.access != "write" and array in outputs:
+        yield copied_in_part_hint(text, array, signature)
+        if found.access == "atomic":
+            yield never_cleared(text, signature.entry, array)
+        yield filled("found", "an output is read", buffer=array, kernel=kernel)
 
 
 # Of messages that name their fault: what looks for the cause.

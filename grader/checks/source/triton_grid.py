@@ -121,6 +121,19 @@ def let_through_hint(text: str, kernel: str, line: int | None) -> str:
     )
 
 
+def passed_name(text: str, kernel: str, parameter: str) -> str:
+    """Return the name that all launches pass for a kernel's parameter, "" if they differ."""
+    tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
+    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
+    body = next((one for one in functions if one.name == kernel), None)
+    given = {
+        one.id if isinstance(one, ast.Name) else ""
+        for call, _ in (_launches(functions, kernel) if body else ())
+        if body and (one := _passed(body, call).get(parameter))
+    }
+    return next(iter(given)) if len(given) == 1 else ""
+
+
 def block_of_other_size(text: str, signature: Signature) -> str:
     """Return which launch makes a block as wide as another size than its kernel runs to, or ""."""
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")

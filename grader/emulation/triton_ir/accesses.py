@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import torch
@@ -61,6 +62,7 @@ class Accesses:
             programs=_lanes_of(programs, chosen, shape),
             at=at,
             wrapped=pointer.wrapped,
+            outside_hint=_outside_hint(op),
         )
         return one, chosen, shape
 
@@ -88,28 +90,47 @@ class Accesses:
         self._undefined(condition.undefined, condition, "load", at, "the condition of a branch")
 
     def promise(self, op: Operation, results: Sequence[Item]) -> None:
-        """`tl.multiple_of` says that a number is a multiple of a claim."""
-        claim = int("".join(filter(str.isdigit, op.attributes["tt.divisibility"])) or 0)
+        """Check what `tl.multiple_of` and `tl.max_contiguous` say of a number or a block.
+
+        Of a block, multiples are where runs begin: of its first element in any case. A run that
+        begins anew at 0 is that of an index that wraps round, or that was replaced by 0.
+        """
         value = results[0] if results else None
         kind = element_of(op.result_types[0]) if op.result_types else None
-        if not isinstance(value, Value) or not isinstance(kind, Scalar) or value.data.dim() != 1:
+        if not isinstance(value, Value) or not isinstance(kind, Scalar):
             return
-        if claim <= 0 or value.data.dtype.is_floating_point:
+        if value.dtype.is_floating_point or len(value.shape) > 2 or value.undefined is not None:
             return
-        false = torch.nonzero(value.data.remainder(claim)).reshape(-1)
-        if len(false):
-            number = int(value.data[false[0]])
-            program = self.programs[int(false[0]) if len(value.data) > 1 else 0]
-            finding = Finding(
-                kind="misaligned",
-                severity="warning",
-                message=findings.false_promise(claim, number),
-                hint=findings.PROMISE_HINT,
-                access="load",
-                program=self.memory.program(int(program)),
-                count=len(false),
-            )
-            self.memory.found.add(finding, op.location)
+        numbers = value.data.view(len(value.data), -1)
+        claim, run = (_claim(op, name) for name in ("tt.divisibility", "tt.contiguity"))
+        if claim > 1:
+            first = numbers[:, 0]
+            false = torch.nonzero(first.remainder(claim)).reshape(-1)
+            if len(false):
+                words = findings.false_promise(claim, int(first[false[0]]))
+                self._false_promise(op, words, findings.PROMISE_HINT, false, len(first))
+        if run > 1 and numbers.shape[1] % run == 0:
+            runs = numbers.view(len(numbers), -1, run)
+            before, after = runs[..., :-1], runs[..., 1:]
+            places = torch.nonzero((after != before + 1) & (after != 0))
+            if len(places):
+                place = tuple(places[0].tolist())
+                words = findings.false_run(run, int(before[place]), int(after[place]))
+                false = places[:, 0].unique()
+                self._false_promise(op, words, findings.RUN_HINT, false, len(numbers))
+
+    def _false_promise(self, op: Operation, words: str, hint: str, false: T, programs: int) -> None:
+        program = self.programs[int(false[0]) if programs > 1 else 0]
+        finding = Finding(
+            kind="misaligned",
+            severity="warning",
+            message=words,
+            hint=hint,
+            access="load",
+            program=self.memory.program(int(program)),
+            count=len(false),
+        )
+        self.memory.found.add(finding, op.location)
 
     def gather(self, op: Operation, length: int, index: Value) -> None:
         """`tl.gather` picks elements out of a block, which has `length` along the axis."""
@@ -396,6 +417,19 @@ def _through(op: Operation, kind: Type) -> Operation:
         op.name, op.results, (), op.words, op.attributes, (Pointer(element),), (), op.text,
         op.location,
     )  # fmt: skip
+
+
+def _outside_hint(op: Operation) -> str:
+    """Return what keeps an access by a block pointer or a descriptor inside; "" for others."""
+    if op.name.startswith("tt.descriptor"):
+        return findings.DESCRIPTOR_HINT
+    return findings.BLOCK_HINT if "!tt.ptr<tensor<" in op.text else ""
+
+
+def _claim(op: Operation, name: str) -> int:
+    """Return the number that an attribute promises of a number or of a one-dimensional block."""
+    found = re.search(r"\d+", op.attributes.get(name, ""))
+    return int(found[0]) if found else 0
 
 
 def _lanes_of(data: T, chosen: T | None, shape: torch.Size) -> T:

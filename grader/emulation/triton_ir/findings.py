@@ -49,8 +49,43 @@ PROMISE_HINT = (
     "promise only what holds in every program: leave out tl.multiple_of, or make the value a "
     "product of a block's width"
 )
+RUN_HINT = "promise only what holds in every program: leave out tl.max_contiguous"
+BLOCK_HINT = (
+    "the block reaches past the array: name in boundary_check each dimension that the blocks need "
+    "not divide, tl.load(pointer, boundary_check=(0, 1)); shape and strides of "
+    "tl.make_block_ptr must be those of the array"
+)
+DESCRIPTOR_HINT = (
+    "a descriptor leaves out what is outside of its shape: its shape and strides must be those of "
+    "the array"
+)
+_MASKED_OFF = "leaves the lanes that its mask switches off undefined"
+_WIDER = "the pointer was cast to a type"
 # What the executor knows, and a look at the source does not.
-PROVEN_HINTS = frozenset({GATHER_HINT, PROMISE_HINT, RELEASED_HINT, RELAXED_HINT})
+_PROVEN_HINTS = frozenset(
+    {
+        BLOCK_HINT,
+        DESCRIPTOR_HINT,
+        GATHER_HINT,
+        PROMISE_HINT,
+        RELAXED_HINT,
+        RELEASED_HINT,
+        RUN_HINT,
+    }
+)
+
+
+def proven(hint: str) -> bool:
+    """True if a hint says what the executor knows, and a look at the source does not."""
+    return hint in _PROVEN_HINTS or _MASKED_OFF in hint or _WIDER in hint
+
+
+def wider_hint(tensor: str, size: int, item: int) -> str:
+    """Say that an access is wider than an element of the array."""
+    return (
+        f"{_WIDER} of {size} bytes, but an element of `{tensor}` has {item}: load the elements as "
+        "they are, and convert the values with `.to(…)`"
+    )
 
 
 def overflow_hint(line: int) -> str:
@@ -64,10 +99,7 @@ def overflow_hint(line: int) -> str:
 def mask_hint(line: int | None) -> str:
     """Say what to do about lanes that a load left undefined."""
     load = "a load" if line is None else f"the load in line {line}"
-    return (
-        f"{load} leaves the lanes that its mask switches off undefined: "
-        "give it `other=`, of a value that does not change the result"
-    )
+    return f"{load} {_MASKED_OFF}: give it `other=`, of a value that does not change the result"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -230,6 +262,14 @@ def false_promise(claim: int, value: int) -> str:
     return (
         f"tl.multiple_of promises a multiple of {claim}, the value is {value:,}: the compiler "
         "relies on it and may use accesses that a GPU stops as misaligned"
+    )
+
+
+def false_run(claim: int, before: int, value: int) -> str:
+    """Say that `tl.max_contiguous` was told an untruth."""
+    return (
+        f"tl.max_contiguous promises runs of {claim} numbers, each 1 more than the one before, but "
+        f"{value:,} follows {before:,}: the compiler relies on it and may access other elements"
     )
 
 

@@ -210,6 +210,7 @@ class OneAccess:
     programs: torch.Tensor
     at: Location | None
     wrapped: Location | None = None
+    outside_hint: str = ""  # of what is not accessed by pointers
     reads: bool = False
     writes: bool = False
     # By the lanes of a store to one view: (least program, greatest program, place) of the stores
@@ -296,7 +297,9 @@ class OneAccess:
         low, high = int(bad.min()) // view.item, int(bad.max()) // view.item
         far = low if low < 0 else high  # the element that is farthest outside
         numbers = len(torch.unique(bad)), low, high
-        hint = findings.BEFORE_HINT if low < 0 else ""
+        hint = self.outside_hint or (findings.BEFORE_HINT if low < 0 else "")
+        if self.size > view.item:
+            hint = findings.wider_hint(view.name, self.size, view.item)
         if self.wrapped is not None:
             hint = findings.overflow_hint(self.wrapped.line)
         words = findings.outside(self.access, view.name, numbers, view.size // view.item)

@@ -202,7 +202,7 @@ class Runner:
             frame.values[name] = item
         for name in op.dying:
             frame.values.pop(name, None)
-        if "tt.divisibility" in op.attributes:
+        if "tt.divisibility" in op.attributes or "tt.contiguity" in op.attributes:
             frame.accesses.promise(op, results)
 
     def _check(self, frame: Frame, item: Value, kind: Type) -> None:

@@ -492,6 +492,21 @@ def test_padding_of_block_pointers() -> None:
 
 
 @triton.jit
+def unchecked(x, out, n, BLOCK: tl.constexpr):
+    source = tl.make_block_ptr(x, (n,), (1,), (0,), (BLOCK,), (0,))
+    tl.store(out + tl.arange(0, BLOCK), tl.load(source))
+
+
+@pytest.mark.filterwarnings("ignore:tl.make_block_ptr is deprecated")
+def test_a_block_pointer_past_the_end_asks_for_a_boundary_check() -> None:
+    calls = Calls()
+    calls.launch(unchecked, (1,), torch.randn(10), torch.empty(16), 10, BLOCK=16)
+    (finding,) = calls.findings
+    assert (finding.kind, finding.element) == ("out_of_bounds", 15)
+    assert "name in boundary_check each dimension" in finding.hint
+
+
+@triton.jit
 def add_tiles(x, out, n, BLOCK: tl.constexpr):
     target = tl.make_tensor_descriptor(out, [n, n], [n, 1], [BLOCK, BLOCK])
     source = tl.make_tensor_descriptor(x, [n, n], [n, 1], [BLOCK, BLOCK])
