@@ -192,11 +192,18 @@ def install(refuse: Refuse, capability: tuple[int, int]) -> None:
     def pinned(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> Any:
         return np.empty(shape, dtype=dtype, order="F" if order == "F" else "C")
 
+    def as_cuda_array(obj: Any, sync: bool = True) -> Any:
+        return obj if isinstance(obj, DeviceArray) else no_driver()
+
+    def no_driver(*_: Any, **__: Any) -> NoReturn:
+        refuse("CUDA driver, which this call needs")
+
     device = SimpleNamespace(compute_capability=capability, **_DEVICE)
     replaced: dict[str, Any] = {
         "device_array": empty,
         "device_array_like": empty_like,
         "to_device": to_device,
+        "as_cuda_array": as_cuda_array,
         "pinned_array": pinned,
         "pinned_array_like": lambda array: pinned(array.shape, array.dtype),
         "synchronize": lambda: None,
@@ -215,11 +222,8 @@ def install(refuse: Refuse, capability: tuple[int, int]) -> None:
             if hasattr(module, name):
                 setattr(module, name, stand_in)
 
-    def no_driver(*_: Any, **__: Any) -> NoReturn:
-        refuse("CUDA driver, which this call needs")
-
     devices.get_context = api.current_context = cuda.current_context = no_driver
     dispatcher.get_context = no_driver
-    for name in ("event", "mapped_array", "managed_array", "as_cuda_array", "external_stream"):
+    for name in ("event", "mapped_array", "managed_array", "external_stream"):
         if hasattr(cuda, name):
             setattr(cuda, name, no_driver)

@@ -137,6 +137,7 @@ HOST = {
     "forall, views and streams": (
         "    stream = cuda.stream()\n"
         "    half = n // 2\n"
+        "    input = cuda.as_cuda_array(input)\n"
         "    silu_kernel[blocks, threads, stream](input[:half], output[:half], half)\n"
         "    silu_kernel.forall(n - half)(input[half:], output[half:], n - half)\n"
         "    stream.synchronize()\n"

@@ -42,6 +42,18 @@ def test_another_formula_of_the_input(actual: Values, formula: str | None) -> No
 @pytest.mark.parametrize(
     ("actual", "words"),
     [
+        (X / (1 + (-1.702 * X).exp()), "every element is x / (1 + exp(-1.702 x)), where x is `x`"),
+        (1e-5 * X.clamp(1, 2), None),  # near 0, as with any large negative factor
+    ],
+)
+def test_another_factor_in_the_exponent(actual: Values, words: str | None) -> None:
+    inputs = {"x": (X if words else X.clamp(1, 2)).float()}
+    assert formula_hypothesis.scaled_exponent(compared(actual), inputs, TOLERANCE) == words
+
+
+@pytest.mark.parametrize(
+    ("actual", "words"),
+    [
         (SILU + X, "`x` is added to every element of the result"),
         (SILU / X + X, "`x` is added in every element, where it is a factor"),
         (SILU / X / X, "every element is divided by `x`, where it is a factor"),
