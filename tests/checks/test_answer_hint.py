@@ -130,6 +130,43 @@ def test_a_hostile_source_is_read_in_time(hostile: str, language: Language) -> N
     assert time.monotonic() - began < 6
 
 
+TILES = """\
+@triton.jit
+def k(a, b, m, n, B: tl.constexpr):
+    row, col = tl.program_id(0) * B + tl.arange(0, B), tl.program_id(1) * B + tl.arange(0, B)
+    mask = (row < m)[:, None] & (col < n)[None, :]
+    tile = tl.load(a + row[:, None] * n + col[None, :], mask=mask)
+    tl.store(b + col[:, None] * m + row[None, :], tl.trans(tile), mask=mask)
+    at = a + row
+    for step in range(tl.cdiv(n, B)):
+        tile += tl.load(at, mask=row < n)
+        tile += tl.load(at, mask=row < n - step * B)
+        at += B
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (5, ""),
+        (
+            6,
+            "`row` runs along the columns, [None, :], of the addresses in line 6, but along the ro",
+        ),
+        (9, "the mask `row < n` in line 9 is the same in every step of the loop, but `at` moves"),
+        (10, ""),
+    ],
+)
+def test_a_mask_of_triton_that_does_not_follow_the_address(line: int, words: str) -> None:
+    finding = Finding(
+        kind="out_of_bounds", severity="error", message="", hint="", file="silu.cu", line=line,
+        kernel="k", buffer="a", space="global", element=9, elements=9, access="read",
+        block=(0, 0, 0), thread=None, tool="t",
+    )  # fmt: skip
+    found = with_source(finding, built(TILES, Language.TRITON), SILU).hint
+    assert found.startswith(words) and bool(found) == bool(words)
+
+
 SUM = """\
 @triton.jit
 def add(x, total, n, B: tl.constexpr):

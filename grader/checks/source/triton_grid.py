@@ -67,6 +67,7 @@ def triton_grid_hint(
         or next((words for one in axes if (words := _row_each(one, values, sizes))), "")
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
+        or _limited_width(body, call, values)
         or _divided_within(call, values)
         or _tiles_rounded_down(body)
     )
@@ -372,6 +373,34 @@ def _row_each(axis: _Axis, values: Mapping[str, Sequence[ast.expr]], sizes: set[
         f"each program does one row (program_id * `{width.id}`), but `{_shown(programs)}` in line "
         f"{programs.lineno} launches one program for several: launch as many as there are rows"
     )
+
+
+def _limited_width(
+    kernel: ast.FunctionDef, call: ast.Call, values: Mapping[str, Sequence[ast.expr]]
+) -> str:
+    """Recognise a program that has a row, of which it does one block of a limited width."""
+    code = ast.unparse(kernel)
+    sizes = "|".join(one.arg for one in kernel.args.args if one.annotation is None)
+    row = "tl.program_id(" in code and re.search(rf"\* (?:{sizes})\b|\b(?:{sizes}) \*", code)
+    if not row or any(isinstance(one, ast.For | ast.While) for one in walk(kernel)):
+        return ""
+    for name, given in _passed(kernel, call).items():
+        if f"tl.arange(0, {name})" not in code or re.search(rf"\* {name}\b|\b{name} \*", code):
+            continue
+        made = _single(given, values)
+        limits = made.args if isinstance(made, ast.Call) and _called(made) == "min" else [made]
+        most = next(filter(None, (_constant(one, values) for one in limits)), None)
+        if most is not None:
+            return (
+                f"`{name}` is at most {most:,}, `{_shown(made)}` in line {made.lineno}, and "
+                f"`{kernel.name}` does one block of its row: the elements behind it need a loop "
+                f"in steps of `{name}`"
+            )
+    return ""
+
+
+def _called(call: ast.Call) -> str:
+    return ast.unparse(call.func)
 
 
 def _rounded_down(programs: ast.expr) -> str:

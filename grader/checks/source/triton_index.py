@@ -62,8 +62,29 @@ def triton_index_hint(found: Finding, text: str) -> str:
         if wide is not None and (words := _against_width(wide, function, values, call.lineno)):
             return words
         mask = _mask(call) if found.kind == "out_of_bounds" else None
-        if mask is not None and (words := _of_mask(address, mask, values, call.lineno)):
+        if mask is not None and (
+            words := _of_mask(address, mask, values, call.lineno)
+            or _stays(function, address, mask, call.lineno)
+        ):
             return words
+    return ""
+
+
+def _stays(function: ast.FunctionDef, address: ast.expr, mask: ast.expr, line: int) -> str:
+    """Recognise a mask that is the same in all steps of a loop, while the address moves on."""
+    values = values_of(function)
+    for loop in walk(function):
+        if not isinstance(loop, ast.For) or not loop.lineno <= line <= (loop.end_lineno or 0):
+            continue
+        changing = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
+        changing |= {name for node in loop.body for name in values_of(node)}
+        moves = words_of(address, values) & changing
+        if moves and not words_of(mask, values) & changing:
+            return (
+                f"the mask `{_shown(ast.unparse(mask))}` in line {line} is the same in every step "
+                f"of the loop, but `{_shown(ast.unparse(address))}` moves on: compare with what is "
+                "left, as in `index < length - step * BLOCK`"
+            )
     return ""
 
 
@@ -280,12 +301,13 @@ def _sides(expression: ast.expr, values: Mapping[str, list[ast.expr]]) -> dict[s
             expression = values[expression.id][0]
     found = {}
     for node in walk(expression):
-        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
             continue
-        if isinstance(node.slice, ast.Tuple):
-            whole = [at for at, one in enumerate(node.slice.elts) if isinstance(one, ast.Slice)]
-            if len(whole) == 1 and len(node.slice.elts) == 2:
-                found[node.value.id] = whole[0]
+        # Of (row < rows)[:, None] it is that of `row`.
+        index = node.value.left if isinstance(node.value, ast.Compare) else node.value
+        whole = [at for at, one in enumerate(node.slice.elts) if isinstance(one, ast.Slice)]
+        if isinstance(index, ast.Name) and len(whole) == 1 and len(node.slice.elts) == 2:
+            found[index.id] = whole[0]
     return found
 
 

@@ -29,6 +29,10 @@ BEFORE_HINT = (
     "(make a factor 64 bits wide first, `.to(tl.int64)`)"
 )
 
+BEGIN_HINT = (
+    "no lane of this program is inside of the array: what is added to the pointer for a program or "
+    "a row must be meant for this array, and the grid must not have more programs than it needs"
+)
 GATHER_HINT = (
     "nothing tests an index of tl.gather on a GPU: keep each inside of the block, as with "
     "`tl.where(inside, index, 0)`"

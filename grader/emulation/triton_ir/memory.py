@@ -298,6 +298,8 @@ class OneAccess:
         far = low if low < 0 else high  # the element that is farthest outside
         numbers = len(torch.unique(bad)), low, high
         hint = self.outside_hint or (findings.BEFORE_HINT if low < 0 else "")
+        if not hint and not bool((good & (self.programs[lanes] == self.programs[mine[0]])).any()):
+            hint = findings.BEGIN_HINT
         if self.size > view.item:
             hint = findings.wider_hint(view.name, self.size, view.item)
         if self.wrapped is not None:

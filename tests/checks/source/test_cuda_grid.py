@@ -230,7 +230,12 @@ def test_a_program_for_each_row() -> None:
     found = triton_grid_hint(TRITON.replace("KERNEL", call), TRANSPOSE, "scale")
     assert found.startswith("each program does one row (program_id * `cols`), but `triton.cdiv(ro")
     right = call.replace("triton.cdiv(rows, 8)", "rows")
-    assert triton_grid_hint(TRITON.replace("KERNEL", right), TRANSPOSE, "scale") == ""
+    found = triton_grid_hint(TRITON.replace("KERNEL", right), TRANSPOSE, "scale")
+    assert found.startswith("`TILE` is at most 32, `32` in line 15, and `scale` does one block of")
+    as_wide = right.replace("TILE=TILE", "TILE=triton.next_power_of_2(cols)")
+    assert triton_grid_hint(TRITON.replace("KERNEL", as_wide), TRANSPOSE, "scale") == ""
+    capped = right.replace("TILE=TILE", "TILE=min(64, triton.next_power_of_2(cols))")
+    assert "is at most 64" in triton_grid_hint(TRITON.replace("KERNEL", capped), TRANSPOSE, "scale")
 
 
 STRIDED = """\

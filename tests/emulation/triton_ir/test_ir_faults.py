@@ -136,6 +136,7 @@ def test_a_race_names_the_other_line() -> None:
         ("lock_of_another_row", "programs run in any order"),
         ("two_lanes_store_one_element", "lanes of one program have one address"),
         ("promised_too_much", "promise only what holds in every program"),
+        ("begins_outside", "no lane of this program is inside of the array"),
         ("promised_runs", "promise only what holds in every program"),
         ("wider_than_its_elements", "cast to a type of 4 bytes, but an element of `octets` has 1"),
     ],
