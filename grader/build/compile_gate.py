@@ -65,10 +65,12 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     """
     shown = _distinct(launch for launch in launches if not launch.get("hidden"))
     others = [launch for launch in _distinct(launches) if launch not in shown]
-    decided = _decided(built, shown)
+    first = [*_round_robin(shown), *_round_robin(others)][:_MOST_LAUNCHES]
+    results = _compile_each(first, course_target())
+    decided = _decided(built, shown, results[: len(shown)])
     if not others or isinstance(decided, Rejected):
         return decided
-    unseen = _decided(decided, others)
+    unseen = _decided(decided, others, results[len(shown) :])
     if isinstance(unseen, Rejected):
         reason = "a launch of a hidden case is not possible"
         message = f"{built.file}: {reason} on a GPU"
@@ -79,10 +81,11 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     return decided if unseen is decided else _with_warnings(decided, [why])
 
 
-def _decided(built: Built, distinct: list[dict[str, Any]]) -> Built | Rejected:
+def _decided(
+    built: Built, distinct: list[dict[str, Any]], results: list[_Result]
+) -> Built | Rejected:
     """Return `built`, with a warning for each launch that cannot be compiled, or a rejection."""
     target = course_target()
-    results = _compile_some(distinct, target)
     for result in results:
         if error := result.told.get("error"):
             reason, output = _reason(error)

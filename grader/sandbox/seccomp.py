@@ -137,7 +137,7 @@ class Bounded:
     on_gpu: bool = True
 
 
-BOUNDED = (
+BOUNDED: tuple[Bounded, ...] = (
     Bounded(
         why="sockets to anywhere but this machine's own programs",
         calls=("socket", "socketpair"),
