@@ -263,7 +263,8 @@ def _instructions(*, gpu: bool, machine: str) -> Iterator[tuple[int, int, int, i
     yield _LOAD, 0, 0, _NUMBER_AT
     yield _JUMP_AT_LEAST, 0, 1, _X32
     yield _RETURN, 0, 0, _REFUSE | errno.ENOSYS
-    for rule in (*REFUSED, *BOUNDED):
+    rules: tuple[Refused | Bounded, ...] = (*REFUSED, *BOUNDED)
+    for rule in rules:
         if gpu and not rule.on_gpu:
             continue
         for call in rule.calls:

@@ -320,8 +320,10 @@ def test_what_a_hidden_case_alone_launched_has_no_name(
         return {"results": [{"kernel": n, **(made if n == "k" else failed)} for n in names]}
 
     monkeypatch.setattr(compile_gate, "run_compiler", report)
-    seen = [{"kernel": "k", "text": "k", "options": {}, "hidden": hidden} for hidden in (0, 1)]
-    unseen = [
+    seen: list[dict[str, Any]] = [
+        {"kernel": "k", "text": "k", "options": {}, "hidden": hidden} for hidden in (0, 1)
+    ]
+    unseen: list[dict[str, Any]] = [
         {"kernel": name, "text": name, "options": {}, "hidden": True} for name in ("k_1500", "k_15")
     ]
     assert compile_launches(built(tmp_path), seen) == built(tmp_path)

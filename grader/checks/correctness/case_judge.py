@@ -22,7 +22,7 @@ import torch
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
-from grader.assignment.signature import Role, Signature
+from grader.assignment.signature import Signature
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
@@ -52,7 +52,7 @@ from grader.judge.patterns.pattern_input import PatternInput, count_unwritten_by
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult
 from grader.report.verdict import Verdict
-from grader.vocabulary import Device, Language, Memory, Visibility
+from grader.vocabulary import Device, Language, Memory, Role, Visibility
 
 _MASK_HINT = (
     "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
