@@ -6,6 +6,7 @@ Each test takes a good machine, breaks one thing, and checks the row about it.
 from __future__ import annotations
 
 import io
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -89,6 +90,7 @@ CPU_MACHINE = Facts(
         torch="2.13.0+cpu",
         triton="3.7.1",
         numpy="2.4.6",
+        numba="0.30.4",
         triton_has_wheels=True,
         torch_import=TorchImport(problem=None),
         triton_problem=None,
@@ -550,6 +552,16 @@ def test_machine_without_triton_packages() -> None:
 def test_missing_numpy() -> None:
     facts = changed(CPU_MACHINE, "packages", numpy=None)
     assert row(facts, "numpy").fix.endswith("pip install numpy")
+
+
+def test_numba_is_no_must() -> None:
+    facts = changed(CPU_MACHINE, "packages", numba=None)
+    assert row(facts, "numba").state is RowState.NOTE
+    project = (REPOSITORY / "pyproject.toml").read_text()
+    [extra] = [line for line in project.splitlines() if line.startswith("numba = [")]
+    asked = shlex.split(row(facts, "numba").fix)
+    assert len(asked) == 6 and all(f'"{one}' in extra for one in asked[-2:])
+    assert doctor.diagnose(facts).ability == doctor.diagnose(CPU_MACHINE).ability
 
 
 BAD_MACHINES = {

@@ -31,7 +31,7 @@ from grader.commands.doctor.machine import (
     judge_storage,
     judge_system,
 )
-from grader.commands.doctor.packages import judge_numpy, judge_torch, judge_triton
+from grader.commands.doctor.packages import judge_numba, judge_numpy, judge_torch, judge_triton
 from grader.commands.doctor.rows import Row, RowState
 from grader.commands.doctor.table import print_ability, print_rows
 from grader.errors import ExitCode
@@ -63,6 +63,7 @@ def diagnose(facts: Facts | None = None) -> Diagnosis:
         judge_torch(facts, fixes),
         judge_triton(facts, fixes),
         judge_numpy(facts, fixes),
+        judge_numba(facts, fixes),
         *judge_storage(facts.storage),
         *judge_isolation(facts.isolation),
     )

@@ -177,6 +177,7 @@ def look_at_packages(*, on_gpu: bool) -> Packages:
         imported = TorchImport(problem=f"importing it {ending}")
     return Packages(
         **versions,
+        numba=_installed("numba-cuda"),
         triton_has_wheels=platform.system() == "Linux"
         and platform.machine() in ("x86_64", "aarch64"),
         torch_import=imported,

@@ -105,6 +105,7 @@ class Packages:
     torch: str | None
     triton: str | None
     numpy: str | None
+    numba: str | None
     triton_has_wheels: bool
     torch_import: TorchImport | None
     triton_problem: str | None

@@ -1,4 +1,4 @@
-"""Rows about the Python packages: torch, triton, numpy."""
+"""Rows about the Python packages: torch, triton, numpy, numba."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from grader.commands.doctor.fixes import Fixes
 from grader.commands.doctor.machine import NOTHING
 from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
 
+NUMBA = ("numba-cuda[cu13]>=0.30", "numpy<2.5")  # the extra `numba` of pyproject.toml
 NO_TRITON = "Triton kernels cannot be graded here at all"
 
 
@@ -95,3 +96,12 @@ def judge_numpy(facts: Facts, fixes: Fixes) -> Row:
     if version is None:
         return missing("numpy", "not installed", cost=NOTHING, fix=fixes.pip("numpy"))
     return ok("numpy", version)
+
+
+def judge_numba(facts: Facts, fixes: Fixes) -> Row:
+    """Report whether numba-cuda is installed, for a language that few courses need."""
+    version = facts.packages.numba
+    if version is None:
+        cost = "files in Numba, which some assignments take too, are not measured"
+        return note("numba", "none", cost=cost, fix=fixes.pip(*NUMBA))
+    return ok("numba", version)
