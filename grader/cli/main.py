@@ -326,7 +326,7 @@ def list_assignments(assignment: str | None) -> None:
         for folder in folders_without_spec(chosen[0].folder.parent):
             click.echo(f"warning: {folder} has no {SPEC_FILE}, so it is left out", err=True)
         if root_above(Path.cwd()) is None:
-            click.echo(f"\nof {chosen[0].folder.parent}: this folder is in no course of its own")
+            click.echo(f"\nthis folder is in no course: these are of {chosen[0].folder.parent}")
     else:
         list_one(chosen_assignments((assignment,))[0], Console())
 
