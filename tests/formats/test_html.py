@@ -29,7 +29,7 @@ from grader.formats.html import (
 from grader.formats.html.document import document
 from grader.formats.html.embedded import MOST_BYTES as MOST_EMBEDDED
 from grader.formats.html.embedded import embedded
-from grader.formats.html.environment import prose
+from grader.formats.html.environment import environment, prose
 from grader.formats.html.findings import card
 from grader.formats.html.ladder import evidence_of
 from grader.formats.leading_diagnosis import leading_diagnosis
@@ -155,6 +155,18 @@ def test_a_race_that_an_atomic_repairs_is_not_drawn_with_a_missing_barrier() -> 
     either = replace(found, hint="put `__syncthreads()` into the loop; or use atomicAdd")
     drawn = card(either, kernel.source_lines).timelines
     assert drawn is not None and drawn.missing != "missing: an atomic"
+
+
+def test_a_figure_of_writers_names_gaps_beside_elements_that_are_written_twice() -> None:
+    found = Writers(
+        kernel="k", array="count", case="n=8", grid=(4, 1, 1), block_size=(2, 1, 1), elements=8,
+        columns=8, cells=("0.0 - 1.0 - 2.0 3.0 - -",), doubles=("x.......",),
+    )  # fmt: skip
+    drawn = writers.panel(found)
+    assert drawn is not None
+    assert len(drawn.legend) == 3, "a fourth block has no room"
+    text = environment().get_template("writers.html").render(panel=drawn)
+    assert ">nobody<" in text and ">twice<" in text
 
 
 def test_kernels_that_move_the_same_are_not_ranked() -> None:

@@ -88,12 +88,15 @@ def panel(found: Writers) -> Map | None:
             )
             if path:
                 layers.append(Layer(name=f"block{colour}{' odd' if odd else ''}", path=path))
+    untouched = strokes([[one is None for one in row] for row in cells], _LEFT, _TOP, size)
+    doubles = _doubles(found, size)
+    named = blocks[: _MOST_SHOWN - (bool(untouched) and bool(doubles))]
     return Map(
         title=f"Which thread wrote what: {found.array}",
         caption=_caption(found, cells, blocks),
         layers=tuple(layers),
-        untouched=strokes([[one is None for one in row] for row in cells], _LEFT, _TOP, size),
-        doubles=_doubles(found, size),
+        untouched=untouched,
+        doubles=doubles,
         borders=_borders(cells, size),
         labels=_labels(cells, size),
         size=round(size, 3),
@@ -104,7 +107,7 @@ def panel(found: Writers) -> Map | None:
         columns=f"{found.columns - 1:,}",
         rows=f"{len(cells) - 1:,}" if found.columns != WARP else f"{found.elements - 1:,}",
         height=_TOP + len(cells) * size + 26,
-        legend=tuple((f"block{one % COLOURS}", f"block {one}") for one in blocks[:_MOST_SHOWN]),
+        legend=tuple((f"block{one % COLOURS}", f"block {one}") for one in named),
     )
 
 
