@@ -163,12 +163,19 @@ def _grade_and_show(
 
 
 def _show(report: Report, one: Selected, places: _Places) -> None:
-    from grader.formats.output_format import Extras
-    from grader.formats.registry import HTML, SARIF
     from grader.formats.student_view import without_flags
     from grader.formats.terminal import print_report
 
-    print_report(without_flags(report), Console(), paths=one.paths)
+    try:
+        print_report(without_flags(report), Console(), paths=one.paths)
+    finally:  # also if the reader has closed the output, as `head` does
+        _write(report, one, places)
+
+
+def _write(report: Report, one: Selected, places: _Places) -> None:
+    from grader.formats.output_format import Extras
+    from grader.formats.registry import HTML, SARIF
+
     if places.json is not None:
         write_report(report, _file(places.json, f"{report.assignment}.json"))
     files = ((HTML, places.html), (SARIF, places.sarif))

@@ -309,3 +309,14 @@ def test_a_wrong_command_line_gives_a_sentence_and_exit_code_2(
     assert done.returncode == 2
     assert phrase in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_files_are_written_even_if_nobody_reads_the_output(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = ["local", "vector_add", "--device", "cpu", "--json", str(file)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDACXX": ""}
+    subprocess.run([*GRADE, *words], cwd=REPOSITORY, env=environment, stdout=writer, check=False)
+    os.close(writer)
+    assert json.loads(file.read_text())["verdict"] == "not_submitted"
