@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -197,7 +198,9 @@ class Accesses:
             return regular
         one, chosen, shape = self._lanes("load", op, pointer, mask, size)
         one.reads = True
-        loaded = torch.zeros(one.addresses.shape, dtype=dtype)
+        # What lies outside of an array is garbage on a GPU. Whole numbers may be addresses: 0.
+        garbage = math.nan if dtype.is_floating_point else 0
+        loaded = torch.full(one.addresses.shape, garbage, dtype=torch.float32).to(dtype)
         for view, lanes, offsets in self.memory.access(one):
             _put(loaded, lanes, _read(view.storage, offsets, dtype, size))
         if chosen is None:

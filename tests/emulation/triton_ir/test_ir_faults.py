@@ -151,6 +151,15 @@ def test_lanes_outside_do_not_change_the_others() -> None:
     assert called(SAMPLES / "faults" / "store_past_the_end.py")[1] is True
 
 
+def test_what_is_read_outside_is_not_a_number() -> None:
+    module = load(SAMPLES / "faults" / "load_past_the_end.py")
+    x, out = torch.zeros(1000), torch.zeros(1024)
+    calls = Calls()
+    calls.launch(module.kernel, (4,), x, out, 1024, BLOCK=256)
+    assert bool((out[:1000] == 0).all())
+    assert bool(out[1000:].isnan().all())
+
+
 def test_enough_of_both() -> None:
     assert len(FAULTS) >= 24
     assert triton.__version__
