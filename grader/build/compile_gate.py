@@ -89,8 +89,12 @@ def _decided(
     for result in results:
         if error := result.told.get("error"):
             reason, output = _reason(error)
-            message = f"{built.file}: the kernel does not compile for a GPU: {reason}"
-            return _rejected(built, Verdict.COMPILE_ERROR, message, reason, output=output)
+            line = _line(error, built.file)
+            place = built.file if line is None else f"{built.file}:{line}"
+            message = f"{place}: the kernel does not compile for a GPU: {reason}"
+            return _rejected(
+                built, Verdict.COMPILE_ERROR, message, reason, line=line, output=output
+            )
     for launch in _compiled(results):
         if problem := _cannot_launch(launch, target):
             reason, hint = problem
@@ -362,13 +366,14 @@ def _rejected(
     message: str,
     reason: str,
     *,
+    line: int | None = None,
     hint: str = "",
     output: str = "",
 ) -> Rejected:
     evidence = BuildEvidence(
         tool=f"triton {triton_version()[:40]}",
         cached=False,
-        diagnostics=(Diagnostic(file=built.file, line=None, message=reason),),
+        diagnostics=(Diagnostic(file=built.file, line=line, message=reason),),
         diagnostics_total=1,
         output=output[:8000],
     )
@@ -378,6 +383,15 @@ def _rejected(
 def first_line(text: str, most: int) -> str:
     """Return the first line, of at most so many characters."""
     return (text.splitlines() or [""])[0][:most]
+
+
+def _line(error: dict[str, Any], file: str) -> int | None:
+    """Return the line of the student's file that an error is told to come from."""
+    for place in error.get("places") or ():
+        match place:
+            case [str(name), int(line)] if name == file.rpartition("/")[2] and line > 0:
+                return line
+    return None
 
 
 def _reason(error: dict[str, Any]) -> tuple[str, str]:

@@ -39,6 +39,7 @@ if __name__ == "__main__":
 from grader.protocol.targets import WARP
 
 _MESSAGE = 2000
+_MOST_PLACES = 20
 _MOST_LOG = 20_000
 # Verdicts on the kernel; any other exception may be a fault of the tool.
 _VERDICTS = ("CompilationError", "PTXASError", "OutOfResources")
@@ -171,7 +172,21 @@ def _judge(error: BaseException) -> dict[str, Any]:
     if kind not in _VERDICTS:
         return {"problem": f"{kind}: {error}"[:_MESSAGE]}
     message = str(getattr(cause, "error_message", None) or cause)
-    return {"error": {"type": kind, "message": message[:_MESSAGE]}}
+    return {"error": {"type": kind, "message": message[:_MESSAGE], "places": _places(message)}}
+
+
+def _places(message: str) -> list[tuple[str, int]]:
+    """Return where in the source the PTX comes from that ptxas refuses, the innermost place first.
+
+    Triton leaves the file of PTX there if ptxas fails.
+    """
+    found = re.search(r"ptxas (\S+\.ptx), line (\d+)", message)
+    if found is None or not Path(found[1]).is_file():
+        return []
+    lines = Path(found[1]).read_text(errors="replace").splitlines()[: int(found[2])]
+    last = next((line for line in reversed(lines) if re.match(r"\s*\.loc\s", line)), "")
+    places = re.findall(r"([^\s@\[\]:]+):(\d{1,9}):\d+", last.partition("//")[2])
+    return [(file.rpartition("/")[2], int(line)) for file, line in places[:_MOST_PLACES]]
 
 
 def main() -> None:

@@ -101,6 +101,8 @@ def test_the_assembler_says_why(tmp_path: Path) -> None:
     assert "for a GPU: ptxas: Modifier '.evict_first' cannot be combined" in build.message
     assert isinstance(build.evidence, BuildEvidence)
     assert build.evidence.diagnostics[0].message.startswith("ptxas: Modifier")
+    assert build.evidence.diagnostics[0].line == 10
+    assert build.message.startswith("silu.py:10: ")
 
 
 A100 = TARGETS[80]
