@@ -105,7 +105,7 @@ def _run(assembly: _Assembly, pack: int, op: Operation, values: list[Value]) -> 
     given: tuple[torch.Tensor, ...] = ()
     if values:
         given = torch.broadcast_tensors(*(value.data for value in values))  # type: ignore[no-untyped-call] # torch's own
-    shape = tuple(given[0].shape) if values else (1, *shape_of(op.result_types[0]))
+    shape = tuple(given[0].shape) if given else (1, *shape_of(op.result_types[0]))
     count = math.prod(shape)
     if not 0 < pack <= max(1, _REGISTER):
         raise Unsupported(f"pack={pack}")

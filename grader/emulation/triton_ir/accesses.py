@@ -117,7 +117,7 @@ class Accesses:
             if len(places):
                 place = tuple(places[0].tolist())
                 words = findings.false_run(run, int(before[place]), int(after[place]))
-                false = places[:, 0].unique()  # type: ignore[no-untyped-call] # torch's own
+                false = torch.unique(places[:, 0])
                 self._false_promise(op, words, findings.RUN_HINT, false, len(numbers))
 
     def _false_promise(self, op: Operation, words: str, hint: str, false: T, programs: int) -> None:
