@@ -131,8 +131,10 @@ def _problem(
     if entry is None:
         if signature.entry in found["assigned"]:
             return None  # bound by an assignment or import: the call shows whether it fits
-        names = [*found["functions"], *found["assigned"]]
-        suggestion = did_you_mean(signature.entry, names)
+        kernel = signature.launch is not None
+        own = [name for name in found["functions"] if (name in found["kernels"]) is kernel]
+        only = f"; is `{own[0]}` meant?" if len(own) == 1 else ""
+        suggestion = did_you_mean(signature.entry, [*own, *found["assigned"]]) or only
         return f"{file} defines no function `{signature.entry}`{suggestion}", expected, None
     is_kernel = any(name.split("(")[0].endswith("jit") for name in entry["decorators"])
     if signature.launch and not is_kernel:

@@ -24,9 +24,11 @@ _TILE_ARRAY = "handle"  # the attribute in which a tile has its value, in Triton
 def inspect(source: bytes, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
     """Return {"syntax": …}, or what the file defines:
 
-        {"functions": […], "assigned": […], "entry": {…}|None, "foreign": […], "inline": int|None}
+        {"functions": […], "kernels": […], "assigned": […], "entry": {…}|None, "foreign": […],
+         "inline": int|None}
 
-    A file that parses may still be nested too deeply for a walk over the tree.
+    Kernels are those functions that a decorator compiles. A file that parses may still be nested
+    too deeply for a walk over the tree.
     """
     return parsed(source, lambda tree: _inspect(tree, entry))
 
@@ -47,11 +49,16 @@ def _syntax_error(message: str) -> dict:  # type: ignore[type-arg] # plain JSON
     return {"syntax": {"message": message, "line": None, "column": None}}
 
 
+def _is_jit(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).partition("(")[0].endswith("jit")
+
+
 def _inspect(tree: ast.Module, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     found = next((node for node in reversed(functions) if node.name == entry), None)
     return {
         "functions": [node.name for node in functions],
+        "kernels": [node.name for node in functions if any(map(_is_jit, node.decorator_list))],
         "assigned": sorted(_assigned(tree)),
         "entry": _parameters(found) if found else None,
         "foreign": _foreign(tree),

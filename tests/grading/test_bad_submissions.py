@@ -135,6 +135,7 @@ PYTHON = [
     ("mixed_tabs.py", "compile_error", "silu.py:16: syntax error: inconsistent use of tabs", ""),
     ("empty.py", "compile_error", "silu.py defines no function `silu`", "expected: def silu("),
     ("entry_missing.py", "compile_error", "defines no function `silu`", "expected: def silu("),
+    ("entry_of_another_name.py", "compile_error", "; is `solve` meant?", "expected: def silu("),
     ("entry_misspelt.py", "compile_error", "did you mean `sliu`?", "expected: def silu("),
     (
         "entry_with_other_parameters.py",
