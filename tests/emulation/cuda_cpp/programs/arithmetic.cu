@@ -24,6 +24,8 @@ __global__ void compute(int* ok, const float* in) {
     half h = __float2half(1.5f), g = 2.0f;
     r &= __half2float(h * g) == 3.0f && __hadd(h, g) > h && (float)hsqrt(__float2half(4.0f)) == 2.0f && __hfma(h, g, h) == half(4.5f);
     half2 p = __floats2half2_rn(1.0f, 2.0f);
+    r &= __hbeq2(__hadd2_sat(p, p), __float2half2_rn(1.0f)) && __high2float(__hmul2_sat(-p, p)) == 0.0f;
+    r &= __hbeq2(__hfma2_relu(-p, p, p), __float2half2_rn(0.0f)) && __low2float(__hfma2_sat(p, p, -p)) == 0.0f;
     p = __hadd2(p, __half2half2(h));
     r &= __low2float(p) == 2.5f && __high2float(p) == 3.5f && __half22float2(p).y == 3.5f;
     float4 v = make_float4(1, 2, 3, 4);

@@ -15,6 +15,10 @@ int main() {
     int grid, block;
     EXPECT(cudaOccupancyMaxPotentialBlockSize(&grid, &block, apply, 0, 0) == cudaSuccess && block > 0);
     int host_table[4] = {1, 2, 3, 4};
+    cudaStreamAttrValue window = {};
+    window.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+    EXPECT(cudaStreamSetAttribute(nullptr, cudaStreamAttributeAccessPolicyWindow, &window) == cudaSuccess);
+    EXPECT(cudaCtxResetPersistingL2Cache() == cudaSuccess);
     EXPECT(cudaMemcpyToSymbol(table, host_table, sizeof host_table) == cudaSuccess);
     float two = 10.0f;
     EXPECT(cudaMemcpyToSymbol(scale, &two, sizeof two) == cudaSuccess);

@@ -70,6 +70,15 @@ GRADER_INLINE GRADER_TYPE __hfma_sat(GRADER_TYPE a, GRADER_TYPE b, GRADER_TYPE c
 GRADER_INLINE GRADER_TYPE __hfma_relu(GRADER_TYPE a, GRADER_TYPE b, GRADER_TYPE c) {
     return GRADER_TYPE(fmaxf(fmaf((float)a, (float)b, (float)c), 0.0f));
 }
+GRADER_INLINE GRADER_PAIR __hadd2_sat(GRADER_PAIR a, GRADER_PAIR b) { return {__hadd_sat(a.x, b.x), __hadd_sat(a.y, b.y)}; }
+GRADER_INLINE GRADER_PAIR __hsub2_sat(GRADER_PAIR a, GRADER_PAIR b) { return {__hsub_sat(a.x, b.x), __hsub_sat(a.y, b.y)}; }
+GRADER_INLINE GRADER_PAIR __hmul2_sat(GRADER_PAIR a, GRADER_PAIR b) { return {__hmul_sat(a.x, b.x), __hmul_sat(a.y, b.y)}; }
+GRADER_INLINE GRADER_PAIR __hfma2_sat(GRADER_PAIR a, GRADER_PAIR b, GRADER_PAIR c) {
+    return {__hfma_sat(a.x, b.x, c.x), __hfma_sat(a.y, b.y, c.y)};
+}
+GRADER_INLINE GRADER_PAIR __hfma2_relu(GRADER_PAIR a, GRADER_PAIR b, GRADER_PAIR c) {
+    return {__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y)};
+}
 GRADER_INLINE GRADER_TYPE __hmax_nan(GRADER_TYPE a, GRADER_TYPE b) { return __hisnan(a) || __hisnan(b) ? GRADER_TYPE(NAN) : __hmax(a, b); }
 GRADER_INLINE GRADER_TYPE __hmin_nan(GRADER_TYPE a, GRADER_TYPE b) { return __hisnan(a) || __hisnan(b) ? GRADER_TYPE(NAN) : __hmin(a, b); }
 GRADER_INLINE GRADER_TYPE& operator++(GRADER_TYPE& a) { return a = GRADER_TYPE((float)a + 1.0f); }
