@@ -324,6 +324,17 @@ def test_a_barrier_that_is_used_before_it_is_initialised() -> None:
     assert said.startswith("one thread initialises `bar` in line 2 while others are in line 3")
 
 
+def test_a_read_in_front_of_a_loop_of_atomic_cas() -> None:
+    found = HostFinding(
+        kind="race", severity="warning", line=1, other_line=2, write=False, other_write=True,
+        message="threads of one block access one location without a barrier between",
+    )  # fmt: skip
+    text = "int old = *sum;\ndo old = atomicCAS(sum, seen = old, seen + 1); while (old != seen);"
+    said = emulation_findings._hint(found, text)
+    assert said.startswith("no harm if atomicCAS in line 2 compares with the value read in line 1")
+    assert "__syncthreads" in emulation_findings._hint(found, text.replace("CAS", "Exch"))
+
+
 COPY = "__pipeline_memcpy_async(&tile[i], x + i, 4);"
 
 

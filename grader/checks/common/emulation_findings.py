@@ -173,6 +173,12 @@ def _hint(found: HostFinding, text: str) -> str:
             lines = {"read": read, "add": added}
             return filled("found", "blocks are not waited for", buffer=found.buffer, **lines)
     both_write = found.kind == "race" and found.write and found.other_write
+    if (
+        found.kind == "race"
+        and found.severity == "warning"
+        and (words := _read_for_cas(found, text))
+    ):
+        return words
     in_block = found.kind == "race" and "threads of one block" in found.message
     if in_block and (words := _initialised_late(found, text)):
         return words
@@ -193,6 +199,16 @@ def _hint(found: HostFinding, text: str) -> str:
     if both_write and several and "different blocks" in found.message:
         return _FOUND["one element of all blocks"]
     return _HINTS.get(found.message) or hint(found.kind)
+
+
+def _read_for_cas(found: HostFinding, text: str) -> str:
+    """Return that a plain read in front of a loop of atomicCAS does no harm, "" of other races."""
+    lines = {found.line: found.write, found.other_line: found.other_write}
+    read = [line for line, write in lines.items() if not write]
+    swap = [line for line in lines if re.search(r"\batomicCAS\w*\s*\(", _line(text, line))]
+    if len(lines) != 2 or len(read) != 1 or len(swap) != 1 or read == swap:
+        return ""
+    return filled("found", "read for a loop of atomicCAS", read=read[0], swap=swap[0])
 
 
 def _initialised_late(found: HostFinding, text: str) -> str:
