@@ -67,6 +67,9 @@ def mistakes(inputs):
             x, dim=0
         ),
         "the sum is that of all rows": power / total.sum(),
+        "the largest element and the sum are those of all rows, not of each": torch.softmax(
+            x.flatten(), dim=0
+        ).view_as(x),
         "the power is that of 2: exp2 in the place of exp": (
             (x - largest).exp2() / (x - largest).exp2().sum(dim=1, keepdim=True)
         ),
