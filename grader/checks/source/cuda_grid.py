@@ -159,7 +159,7 @@ def size_of_other_grids_hint(text: str, signature: Signature) -> str:
     """Return which launch's grid lacks a size that those of all other launches have, or ""."""
     host = cpp_code.host_code(text)
     defined = cpp_code.definitions(host)
-    own = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    own = _own_sizes(signature, text)
     launched = cpp_code.launches(text)
     sizes = []
     for launch in launched:
@@ -286,16 +286,31 @@ def _axes(launch: cpp_code.Launch, kernel: cpp_code.Kernel, text: str) -> Iterat
         )
 
 
+def _own_sizes(signature: Signature, text: str) -> Set[str]:
+    """Return the names of the entry's scalars; a file may give them names of its own."""
+    host = cpp_code.host_code(text)
+    names = [one.name for one in signature.arguments]
+    for head in re.finditer(rf"\b{re.escape(signature.entry)}\s*\(", host):
+        given = cpp_code.split(host[head.end() : cpp_code.closing(host, head.end() - 1)])
+        words = [cpp_code.NAME.findall(one) for one in given]
+        if len(given) == len(names) and all(len(one) > 1 for one in words):  # a type and a name
+            names = [one[-1] for one in words]
+    return {name for name, one in zip(names, signature.arguments, strict=True) if not one.is_array}
+
+
 def _limits(index: str, body: str) -> Iterator[str]:
-    """Yield what an index is compared with: `rows` in `row < rows`, `row >= rows`, `rows > row`."""
-    word = rf"(?<![\w.]){re.escape(index)}\b"
+    """Yield what an index is compared with: `rows` in `row < rows`, `row >= rows`, `rows > row`.
+
+    A thread may add its own number: `first + threadIdx.x < rows`.
+    """
+    word = rf"(?<![\w.]){re.escape(index)}\b(?:\s*\+[\w.*+ ]{{1,60}}(?=[<>]))?"
     yield from re.findall(rf"{word}\s*(?:<|>=)(?![<=])\s*(\w+)(?!\s*[-+*/(\[])", body)
     yield from re.findall(rf"(?<![-+*/]\s)(?<![\w.])(\w+)\s*(?:>|<=)\s*{word}", body)
 
 
 def _other_size(launch: cpp_code.Launch, axes: list[_Axis], signature: Signature, text: str) -> str:
     """Recognise an axis whose blocks are computed from another size than that it runs to."""
-    own = {one.name for one in signature.arguments} - {one.name for one in signature.arrays}
+    own = _own_sizes(signature, text)
     defined = cpp_code.definitions(cpp_code.host_code(text))
 
     def sizes(expression: str) -> Set[str]:

@@ -123,6 +123,27 @@ def test_an_index_with_its_numbers_exchanged(value: str, said: str) -> None:
     assert said in found if said else found == ""
 
 
+def test_a_product_of_tiles_with_names_of_its_own() -> None:
+    text = """\
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    int r0 = blockIdx.y * 32, c0 = blockIdx.x * 32, r = threadIdx.x / 32, c = threadIdx.x % 32;
+    float sum = r0 + r < M && c < K ? A[(r0 + r) * K + c] : 0;
+    if (r0 + r < M && c0 + c < N) C[(r0 + r) * N + c0 + c] = sum;
+}
+extern "C" void gemm(const float* A, const float* B, float* C, int M, int N, int K)
+{
+    mm<<<dim3((K + 31) / 32, (M + 31) / 32), 1024>>>(A, B, C, M, N, K);
+}
+"""
+    gemm = read_assignment(REPOSITORY / "assignments" / "gemm").signature
+    assert grid_hint(text, gemm, "mm") == (
+        "line 9 launches `(K + 31) / 32` blocks along x, but in `mm` `c0`, which comes from "
+        "blockIdx.x, runs to `N`: compute their number from `N`"
+    )
+    assert grid_hint(text.replace("(K + 31)", "(N + 31)"), gemm, "mm") == ""
+
+
 def test_blocks_that_begin_at_no_multiple_of_their_threads() -> None:
     text = CPP.replace("LAUNCH", f"turn<<<dim3((cols + 15) / 16, (rows + 15) / 16), {CALL}")
     text = text.replace("blockIdx.x * blockDim.x", "blockIdx.x * 15")
