@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import typing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.build.artifact import Built
 from grader.checks.common import emulation_findings
 from grader.checks.common.findings import SHOWN, describe, hint, merged_findings
 from grader.emulation.cuda_cpp.compile_commands import RUNTIME_DIR
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
-from grader.report.evidence import Finding, FindingKind, Severity
+from grader.report.evidence import BuildEvidence, Finding, FindingKind, Severity
+from grader.vocabulary import Device, Language
 
 KINDS: tuple[FindingKind, ...] = typing.get_args(FindingKind)
 SEVERITIES: tuple[Severity, ...] = typing.get_args(Severity)
@@ -398,3 +401,40 @@ def test_a_sum_that_is_read_while_other_blocks_add_to_it() -> None:
     said = emulation_findings._hint(found, text)
     assert said.startswith("line 2 reads `total` while other blocks still add to it in line 1")
     assert "still add" not in emulation_findings._hint(found, "*total = 1;\ny = *total;")
+
+
+# ---- a flood of forged findings ----
+
+
+def forged(lines: int) -> list[dict[str, object]]:
+    words = {"record": "finding", "kind": "race", "severity": "warning", "message": "m", "count": 1}
+    return [{**words, "file": "silu.cu", "line": line} for line in range(1, lines + 1)]
+
+
+def test_only_findings_that_are_shown_get_a_look_at_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+
+    def look(found: object, _: str) -> str:
+        looks.append(found)
+        return ""
+
+    monkeypatch.setattr(emulation_findings, "_hint", look)
+    found, _ = emulation_findings.read_run(forged(1000), library(tmp_path), "")
+    assert len(found) == 1000
+    assert len(looks) <= 2 * SHOWN
+
+
+def test_more_findings_than_the_runtime_keeps_are_forged(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="more findings than the runtime keeps"):
+        emulation_findings.read_run(forged(1500), library(tmp_path), "")
+
+
+def library(folder: Path) -> Built:
+    evidence = BuildEvidence(tool="g++", cached=False)
+    path = folder / "kernel.so"
+    return Built(
+        language=Language.CUDA, device=Device.CPU, path=path, file="silu.cu", entry="silu",
+        evidence=evidence,
+    )  # fmt: skip

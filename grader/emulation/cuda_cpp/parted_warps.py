@@ -9,6 +9,7 @@ synccheck reports it.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from grader.text.cpp_comments import without_comments
@@ -23,6 +24,7 @@ _LONGEST_HEAD, _DEEPEST = 1000, 50  # of hostile text
 _LEAVES = re.compile(r"\b(?:return|goto|asm|__trap)\b")
 
 
+@functools.lru_cache(maxsize=1024)
 def passes_by(text: str, line: int) -> bool:
     """True if threads that do not take the branch around the barrier in `line` go on behind it.
 
