@@ -151,11 +151,10 @@ def read_counters(
         request = _request(record)
         if request and (key not in worst or request.excess > worst[key].excess):
             worst[key] = request
-    kernels = []
-    for record in records:
-        if record["record"] != "kernel":
-            continue
-        lines = [
+    # Once for each kernel: there is a record of it for each call.
+    of_kernel: dict[str, list[LineCounters]] = {}
+    for key, sums in by_line.items():
+        of_kernel.setdefault(key[0], []).append(
             LineCounters(
                 kernel=key[0],
                 file=key[1],
@@ -166,10 +165,14 @@ def read_counters(
                 worst=worst.get(key),
                 **sums,
             )
-            for key, sums in by_line.items()
-            if key[0] == record["kernel"]
-        ]
+        )
+    for lines in of_kernel.values():
         lines.sort(key=lambda c: (c.file or "", c.line or 0, c.space, c.operation, c.access_bytes))
+    lines_of = {kernel: tuple(lines) for kernel, lines in of_kernel.items()}
+    kernels = []
+    for record in records:
+        if record["record"] != "kernel":
+            continue
         kernels.append(
             KernelCounters(
                 kernel=record["kernel"],
@@ -183,7 +186,7 @@ def read_counters(
                 blocks=record["blocks"],
                 counted_blocks=record["counted_blocks"],
                 truncated=record["truncated"],
-                lines=tuple(lines),
+                lines=lines_of.get(record["kernel"], ()),
                 barriers=record.get("barriers", 0),
                 shared_bytes=record.get("shared_bytes", 0),
             )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grader.emulation.cuda_cpp import KernelCounters, Mode
 from grader.emulation.cuda_cpp.__main__ import runtime_object
-from grader.emulation.cuda_cpp.access_counters import Request
+from grader.emulation.cuda_cpp.access_counters import Request, read_counters
 from grader.emulation.cuda_cpp.standalone import Program, build, run
 
 KERNELS = Path(__file__).parent / "counters" / "kernels.cu"
@@ -168,3 +169,16 @@ def test_of_long_blocks_fewer_are_counted_unless_all_are_asked_for(tmp_path: Pat
         assert [(load.requests, load.lanes) for load in loads] == [
             (blocks * 4 * 31 * 100, blocks * 4 * 496 * 100)
         ]
+
+
+def test_records_of_one_kernel_share_their_lines() -> None:
+    """A submission can forge thousands of both, and each with each filled the judge's memory."""
+    access = {"record": "access", "kernel": "k", "pc": 1, "space": "global", "operation": "load"}
+    call: dict[str, Any] = {"record": "kernel", "kernel": "k", "truncated": False}
+    call |= {"grid": [1, 1, 1], "block": [1, 1, 1], "launches": 1, "dynamic_shared": 0}
+    call |= {"accesses": 1, "read_bytes": 4, "written_bytes": 4, "blocks": 1, "counted_blocks": 1}
+    records: list[dict[str, Any]] = [{**access, "access_bytes": width} for width in (4, 8)]
+    records += [call, call]
+    first, second = read_counters(records, places={})
+    assert [line.access_bytes for line in first.lines] == [4, 8]
+    assert first.lines is second.lines
