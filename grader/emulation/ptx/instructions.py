@@ -474,8 +474,10 @@ def _shuffle(code: Code, one: Instruction) -> Step:
         source = np.where(inside, source, lane)
         everyone = np.zeros(batch.threads, dtype="u4")
         everyone[threads] = value(batch, who)
-        first = threads - lane
-        targets[0](batch, who, everyone[np.minimum(first + source, batch.threads - 1)])
+        # A lane that does not take part, or that the block has not, gives 0, as on an H200.
+        there = batch.thread[threads] - lane + source < batch.per_block
+        given = everyone[np.minimum(threads - lane + source, batch.threads - 1)]
+        targets[0](batch, who, np.where(there, given, 0))
         if len(targets) > 1:
             targets[1](batch, who, inside)
 

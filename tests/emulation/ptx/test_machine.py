@@ -251,6 +251,13 @@ def test_warp_functions_see_the_other_lanes() -> None:
     assert given.array.tolist() == [lane + (7 if i < 32 else 0) for i, lane in enumerate(down)]
 
 
+def test_lanes_that_a_block_has_not_give_zero_as_on_a_gpu() -> None:
+    body = f"{INDEX}\nshfl.sync.idx.b32 %r5, %r4, 25, 31, -1;\nst.global.u32 [%rd3], %r5;"
+    given = output(40)
+    assert run(kernel(body, 1), given, grid=(2, 1, 1), block=(20, 1, 1)) == []
+    assert given.array.tolist() == [0] * 40
+
+
 def test_vectors_move_several_elements() -> None:
     body = """
     mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 16; ld.param.u64 %rd2, [P0];
