@@ -44,7 +44,11 @@ _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
 # a read past an end or an access outside a tile: what they give differs between processes.
 _KEPT = "in a process of its own"
 # Mistakes of their own, whatever numbers they lead to.
-_CERTAIN = ("freed memory", "shared memory is read before an asynchronous copy")
+_CERTAIN = (
+    "freed memory",
+    "host code accesses memory past the end of what it allocated",
+    "shared memory is read before an asynchronous copy",
+)
 # What wrong elements can have in common by chance, whatever the mistake is.
 _BY_CHANCE = re.compile(r"wrong exactly where|not finite exactly|the errors follow")
 _LACKS_TERMS = re.compile(r"the sum over `\w+` (?:lacks|has only)")

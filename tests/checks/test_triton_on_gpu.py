@@ -61,7 +61,7 @@ def silu_kernel(input, output, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(input + i, mask=i < n, other=0.0)
     y = tl.inline_asm_elementwise(
-        "neg.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        "bar.warp.sync -1; neg.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
     )
     tl.store(output + i, x / (1.0 + tl.exp(y)), mask=i < n)
 
@@ -184,7 +184,9 @@ def test_what_the_executor_cannot_run_the_tools_can(check: Check) -> None:
     verdict, _, evidence = check(ASM)
     assert verdict is Verdict.ACCEPTED
     (problem,) = problems(evidence).values()
-    assert problem == "the executor cannot run tl.inline_asm_elementwise (line 9)"
+    assert problem == (
+        "the executor cannot run `bar.warp.sync` of tl.inline_asm_elementwise (line 9)"
+    )
 
 
 @pytest.mark.slow

@@ -166,7 +166,7 @@ def test_a_kernel_without_the_program_is_a_partial_run(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"accepted · {KERNEL:g} / 100 points · {SPEED:g} pending" in done.stdout
     assert "1 of 2 handed in" in done.stdout
-    assert "no main.cu in" in done.stdout
+    assert "not submitted, 0 / 10 points: no main.cu" in done.stdout
     done = grade("local", "silu", "--device", "cpu", "--kernel", "silu", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 

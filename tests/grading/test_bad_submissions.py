@@ -177,7 +177,7 @@ PYTHON = [
     ("raises_something_odd.py", "runtime_error", "calling silu raised Odd (silu.py:20)", ""),
     ("stores_one_past_the_end.py", "memory_error", "1 element past the end of `output`", "mask"),
     ("stores_one_before_the_start.py", "memory_error", "1 element before the start", "negative"),
-    ("stores_far_outside.py", "memory_error", "the kernel silu_kernel (silu.py:11)", "mask"),
+    ("stores_far_outside.py", "memory_error", "the kernel silu_kernel (silu.py:11)", "is added"),
     ("stores_into_the_input.py", "wrong_answer", f"{WROTE_INPUT} (silu.py:11)", "read-only"),
     ("adds_to_the_input.py", "wrong_answer", f"{WROTE_INPUT} (silu.py:12)", "read-only"),
     ("not_a_number.py", "wrong_answer", "every element is not a number", "0/0"),

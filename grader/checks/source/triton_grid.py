@@ -384,8 +384,10 @@ def _limited_width(
     row = "tl.program_id(" in code and re.search(rf"\* (?:{sizes})\b|\b(?:{sizes}) \*", code)
     if not row or any(isinstance(one, ast.For | ast.While) for one in walk(kernel)):
         return ""
+    # With blocks of several widths nobody knows which is the row's.
+    widths = set(re.findall(r"tl\.arange\(0, (\w+)\)", code))
     for name, given in _passed(kernel, call).items():
-        if f"tl.arange(0, {name})" not in code or re.search(rf"\* {name}\b|\b{name} \*", code):
+        if widths != {name} or re.search(rf"\* {name}\b|\b{name} \*", code):
             continue
         made = _single(given, values)
         limits = made.args if isinstance(made, ast.Call) and _called(made) == "min" else [made]
