@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from grader.emulation.ptx import operations
-from grader.emulation.ptx.instructions import Batch, Code
+from grader.emulation.ptx.instructions import Batch, Code, Registers
 from grader.emulation.ptx.operations import UnknownError, Values
 from grader.emulation.ptx.parser import PtxError, parse
 from grader.emulation.triton_ir.blocks import Unsupported
@@ -110,7 +110,7 @@ def _run(assembly: _Assembly, pack: int, op: Operation, values: list[Value]) -> 
     if not 0 < pack <= max(1, _REGISTER):
         raise Unsupported(f"pack={pack}")
     threads = -(-count // pack)
-    registers = _Registers(assembly.code, threads)
+    registers = _NamedRegisters(assembly.code, threads)
     columns = [column for data in given for column in _columns(data, threads, pack)]
     if len(columns) != len(assembly.inputs):
         raise Unsupported(f"{len(columns)} registers of operands, with other constraints")
@@ -152,34 +152,20 @@ def _columns(data: torch.Tensor, threads: int, pack: int) -> list[Values]:
     return [numbers[:, i].copy() for i in range(each)]
 
 
-class _Registers:
-    """The registers of all threads: of a batch, what instructions on registers ask for."""
-
-    def __init__(self, code: Code, threads: int) -> None:
-        self._code, self.threads = code, threads
-        self.registers: list[Values | None] = [None] * len(code.widths)
-        self.carry = np.zeros(threads, dtype=bool)
+class _NamedRegisters(Registers):
+    """Registers by name: of a batch, what instructions on registers ask for."""
 
     def set(self, name: str, value: Values) -> None:
         """Put a number for each thread into a register that is as wide, or wider."""
-        number = self._code.numbers[name]
-        width = self._code.widths[number]
+        number = self.code.numbers[name]
+        width = self.code.widths[number]
         if value.itemsize > width:
             raise Unsupported(f"{8 * value.itemsize} bits in a register of {8 * width}")
         self.registers[number] = value.astype(f"u{width}")
 
     def of(self, name: str) -> Values:
         """Return what a register holds."""
-        return self.bits(self._code.numbers[name])
-
-    def bits(self, number: int) -> Values:
-        """Return a register for all threads."""
-        held = self.registers[number]
-        if held is None:
-            width = self._code.widths[number]
-            held = np.zeros(self.threads, dtype=f"u{width}" if width else "?")
-            self.registers[number] = held
-        return held
+        return self.bits(self.code.numbers[name])
 
     def special(self, name: str) -> Values:
         """Return a clock: other registers of the hardware tell threads apart."""
@@ -190,10 +176,10 @@ class _Registers:
     def run(self) -> None:
         """Run all instructions, each for the threads that its guard leaves."""
         batch = cast(Batch, self)  # instructions on registers ask for no more
-        for step, one in zip(self._code.steps, self._code.kernel.code, strict=True):
+        for step, one in zip(self.code.steps, self.code.kernel.code, strict=True):
             who: Any = None
             if one.guard is not None:
-                held = self.bits(self._code.numbers[one.guard[0]])
+                held = self.bits(self.code.numbers[one.guard[0]])
                 who = np.flatnonzero(held == one.guard[1])
             assert step is not None  # none branches
             step(batch, who)

@@ -101,6 +101,24 @@ class Code:
                 self.steps.append(_refused(words, instruction.line))
 
 
+class Registers:
+    """The registers of some threads, with a number or a bit for each, and their carries."""
+
+    def __init__(self, code: Code, threads: int) -> None:
+        self.code, self.threads = code, threads
+        self.registers: list[Values | None] = [None] * len(code.widths)
+        self.carry = np.zeros(threads, dtype=bool)
+
+    def bits(self, number: int) -> Values:
+        """Return a register for all threads."""
+        held = self.registers[number]
+        if held is None:
+            width = self.code.widths[number]
+            held = np.zeros(self.threads, dtype=f"u{width}" if width else "?")
+            self.registers[number] = held
+        return held
+
+
 def _refused(words: str, line: int | None) -> Step:
     """Return the function of an instruction that cannot run; no thread may ever come to it."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.emulation.ptx.instructions import Code, unsupported
+from grader.emulation.ptx.instructions import Code, Registers, unsupported
 from grader.emulation.ptx.memory import NOWHERE, Lanes, Memory, Part
 from grader.emulation.ptx.operations import Values
 from grader.emulation.ptx.parser import Instruction, Kernel
@@ -95,26 +95,24 @@ def execute(
     return ran
 
 
-class _Batch:
+class _Batch(Registers):
     """Some blocks, from number `first` on, and their registers."""
 
     def __init__(
         self, code: Code, launch: Launch, memory: Memory, given: dict[str, bytes],
         first: int, blocks: int,
     ) -> None:  # fmt: skip
-        self.code, self.launch, self.memory, self.given = code, launch, memory, given
         self.per_block = math.prod(launch.block)
-        self.threads = self.per_block * blocks
+        super().__init__(code, self.per_block * blocks)
+        self.launch, self.memory, self.given = launch, memory, given
         self.deadline_s: float | None = None
         self.ran = 0
         memory.first_block = first
         numbers = np.arange(self.threads, dtype="i8")
         self.thread, self.block = numbers % self.per_block, numbers // self.per_block
         self.numbers = numbers
-        self.registers: list[Values | None] = [None] * len(code.widths)
         self.epochs = np.zeros(blocks, dtype="i8")
         self.warp_epochs = np.zeros(self.threads, dtype="i8")
-        self.carry = np.zeros(self.threads, dtype=bool)
         self.place = np.zeros(self.threads, dtype="i8")
         self.waits = np.zeros(self.threads, dtype=bool)
         self.ended = np.zeros(self.threads, dtype=bool)
@@ -139,15 +137,6 @@ class _Batch:
             return self._special[name]
         except KeyError:
             raise unsupported(f"the register {name}", None) from None
-
-    def bits(self, number: int) -> Values:
-        """Return a register for all threads."""
-        held = self.registers[number]
-        if held is None:
-            width = self.code.widths[number]
-            held = np.zeros(self.threads, dtype=f"u{width}" if width else "?")
-            self.registers[number] = held
-        return held
 
     def lanes(self, who: Values | None) -> Lanes:
         """Return what orders the accesses of these threads."""
