@@ -8,6 +8,7 @@ block_pointers          block pointers and tensor descriptors
 affine                  regular offsets and the masks that compare them, without their elements
 propagation, liveness   undefined elements and overflows; values that nobody uses
 accesses                loads, stores and atomics, lane by lane
+promises                what tl.multiple_of and tl.max_contiguous say of numbers, and is not so
 tiles, regions          loads and stores through regular offsets, as slices
 memory, storage         the checks of an access; allocations, and what is known of each cell
 findings                what is found

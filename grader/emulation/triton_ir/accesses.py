@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 
 import torch
@@ -16,8 +15,8 @@ from grader.emulation.triton_ir.ir import Location, Operation
 from grader.emulation.triton_ir.memory import Memory, OneAccess
 from grader.emulation.triton_ir.storage import Storage, View
 from grader.emulation.triton_ir.tiles import Tile
-from grader.emulation.triton_ir.types import Pointer, Scalar, Type, dtype_of, element_of
-from grader.emulation.triton_ir.values import BlockPointer, Item, Value, wrapped
+from grader.emulation.triton_ir.types import Pointer, Type, dtype_of, element_of
+from grader.emulation.triton_ir.values import BlockPointer, Value, wrapped
 
 T = torch.Tensor
 # What holds the bits of an element of so many bytes.
@@ -89,49 +88,6 @@ class Accesses:
     def branch(self, condition: Value, at: Location | None) -> None:
         """A branch depends on a condition."""
         self._undefined(condition.undefined, condition, "load", at, "the condition of a branch")
-
-    def promise(self, op: Operation, results: Sequence[Item]) -> None:
-        """Check what `tl.multiple_of` and `tl.max_contiguous` say of a number or a block.
-
-        Of a block, multiples are where runs begin: of its first element in any case. A run that
-        begins anew at 0 is that of an index that wraps round, or that was replaced by 0.
-        """
-        value = results[0] if results else None
-        kind = element_of(op.result_types[0]) if op.result_types else None
-        if not isinstance(value, Value) or not isinstance(kind, Scalar):
-            return
-        if value.dtype.is_floating_point or len(value.shape) > 2 or value.undefined is not None:
-            return
-        numbers = value.data.view(len(value.data), -1)
-        claim, run = (_claim(op, name) for name in ("tt.divisibility", "tt.contiguity"))
-        if claim > 1:
-            first = numbers[:, 0]
-            false = torch.nonzero(first.remainder(claim)).reshape(-1)
-            if len(false):
-                words = findings.false_promise(claim, int(first[false[0]]))
-                self._false_promise(op, words, findings.PROMISE_HINT, false, len(first))
-        if run > 1 and numbers.shape[1] % run == 0:
-            runs = numbers.view(len(numbers), -1, run)
-            before, after = runs[..., :-1], runs[..., 1:]
-            places = torch.nonzero((after != before + 1) & (after != 0))
-            if len(places):
-                place = tuple(places[0].tolist())
-                words = findings.false_run(run, int(before[place]), int(after[place]))
-                false = torch.unique(places[:, 0])
-                self._false_promise(op, words, findings.RUN_HINT, false, len(numbers))
-
-    def _false_promise(self, op: Operation, words: str, hint: str, false: T, programs: int) -> None:
-        program = self.programs[int(false[0]) if programs > 1 else 0]
-        finding = Finding(
-            kind="misaligned",
-            severity="warning",
-            message=words,
-            hint=hint,
-            access="load",
-            program=self.memory.program(int(program)),
-            count=len(false),
-        )
-        self.memory.found.add(finding, op.location)
 
     def gather(self, op: Operation, length: int, index: Value) -> None:
         """`tl.gather` picks elements out of a block, which has `length` along the axis."""
@@ -427,12 +383,6 @@ def _outside_hint(op: Operation) -> str:
     if op.name.startswith("tt.descriptor"):
         return findings.DESCRIPTOR_HINT
     return findings.BLOCK_HINT if "!tt.ptr<tensor<" in op.text else ""
-
-
-def _claim(op: Operation, name: str) -> int:
-    """Return the number that an attribute promises of a number or of a one-dimensional block."""
-    found = re.search(r"\d+", op.attributes.get(name, ""))
-    return int(found[0]) if found else 0
 
 
 def _lanes_of(data: T, chosen: T | None, shape: torch.Size) -> T:

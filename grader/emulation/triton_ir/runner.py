@@ -28,6 +28,7 @@ from grader.emulation.triton_ir.frame import Frame
 from grader.emulation.triton_ir.ir import Block, Function, Location, Module, Operation, Region
 from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.parser import IRError
+from grader.emulation.triton_ir.promises import check_promises
 from grader.emulation.triton_ir.propagation import elementwise
 from grader.emulation.triton_ir.types import (
     Descriptor,
@@ -202,8 +203,8 @@ class Runner:
             frame.values[name] = item
         for name in op.dying:
             frame.values.pop(name, None)
-        if "tt.divisibility" in op.attributes or "tt.contiguity" in op.attributes:
-            frame.accesses.promise(op, results)
+        if op.attributes:
+            check_promises(op, results, self._memory, frame.accesses.programs)
 
     def _check(self, frame: Frame, item: Value, kind: Type) -> None:
         """Raise IRError if a result is not of its type: in hostile text it need not be."""
