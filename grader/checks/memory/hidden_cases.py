@@ -45,6 +45,8 @@ def without_sizes(
     for record in records:
         found = record.get("record") in _TEXTS and record.get("case") in hidden
         (others if found else shown).append(dict(record))
+    if not others:
+        return shown
     seen = {_place(record) for record in shown if record.get("record") in _TEXTS}
     texts = (built.text, *built.headers.values())
     words = frozenset(word for text in texts for word in _WORD.findall(text))
