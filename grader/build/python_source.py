@@ -136,15 +136,14 @@ def _problem(
         only = f"; is `{own[0]}` meant?" if len(own) == 1 else ""
         suggestion = did_you_mean(signature.entry, [*own, *found["assigned"]]) or only
         return f"{file} defines no function `{signature.entry}`{suggestion}", expected, None
-    is_kernel = any(name.split("(")[0].endswith("jit") for name in entry["decorators"])
-    if signature.launch and not is_kernel:
+    if signature.launch and not entry["kernel"]:
         return (
             f"{file}:{entry['line']}: `{signature.entry}` is an ordinary function; it must be a "
             f"{jit} kernel, which the grader launches",
             expected,
             entry["line"],
         )
-    if is_kernel and not signature.launch:
+    if entry["kernel"] and not signature.launch:
         return (
             f"{file}:{entry['line']}: `{signature.entry}` is a {jit} kernel; "
             "it must be an ordinary function that launches one",

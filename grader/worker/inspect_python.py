@@ -49,8 +49,9 @@ def _syntax_error(message: str) -> dict:  # type: ignore[type-arg] # plain JSON
     return {"syntax": {"message": message, "line": None, "column": None}}
 
 
-def _is_jit(decorator: ast.expr) -> bool:
-    return ast.unparse(decorator).partition("(")[0].endswith("jit")
+def _is_jit(function: ast.FunctionDef) -> bool:
+    names = (ast.unparse(one).partition("(")[0] for one in function.decorator_list)
+    return any(name.endswith("jit") for name in names)
 
 
 def _inspect(tree: ast.Module, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
@@ -58,7 +59,7 @@ def _inspect(tree: ast.Module, entry: str) -> dict:  # type: ignore[type-arg] # 
     found = next((node for node in reversed(functions) if node.name == entry), None)
     return {
         "functions": [node.name for node in functions],
-        "kernels": [node.name for node in functions if any(map(_is_jit, node.decorator_list))],
+        "kernels": [node.name for node in functions if _is_jit(node)],
         "assigned": sorted(_assigned(tree)),
         "entry": _parameters(found) if found else None,
         "foreign": _foreign(tree),
@@ -107,7 +108,7 @@ def _parameters(node: ast.FunctionDef) -> dict:  # type: ignore[type-arg] # plai
         "defaults": len(node.args.defaults),
         "variadic": node.args.vararg is not None,
         "required_keywords": required_keywords,
-        "decorators": [ast.unparse(decorator) for decorator in node.decorator_list],
+        "kernel": _is_jit(node),
     }
 
 
