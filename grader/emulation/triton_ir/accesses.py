@@ -49,8 +49,6 @@ class Accesses:
         if pointer.undefined is not None:
             where = pointer.undefined if on is None else pointer.undefined & on
             self._undefined(where, pointer, access, at, "an address")
-            safe = ~pointer.undefined
-            on = safe if on is None else on & safe
         shape = torch.Size((len(self.programs), *data.shape[1:]))
         chosen = None if on is None or bool(on.all()) else on.expand(shape)
         programs = self.programs.view(-1, *(1 for _ in shape[1:]))
