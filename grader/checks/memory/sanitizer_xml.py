@@ -46,6 +46,12 @@ _AFTERWARDS = re.compile(r"API call to cuda(Get|Peek)\w*Error")
 _LAUNCH = re.compile(r"API call to cu(da)?Launch")
 _STICKY = re.compile(r"sticky error detected", re.IGNORECASE)  # the same, from 2026 on
 
+# What synccheck calls "Barrier error", by the type that it adds.
+_BARRIERS = {
+    "Divergent thread(s) in block": "not all threads of the block come to this barrier",
+    "Divergent thread(s) in warp": "not all threads of the warp come to this barrier",
+    "Invalid arguments": "the mask of a warp function does not fit the threads that call it",
+}
 _SPACES = {"__global__": "global", "__shared__": "shared", "__local__": "local"}
 Access = Literal["read", "write", "atomic"]
 Locate = Callable[[set[int]], Mapping[int, Place]]
@@ -303,7 +309,7 @@ def _message(kind: FindingKind, text: str, record: ElementTree.Element) -> str:
         case "leak" if size:
             return f"{size} bytes of device memory were never freed"
         case "barrier":
-            return f"barrier error: {text}"
+            return _BARRIERS.get(record.findtext("what/type") or "", text)
     return text
 
 
