@@ -26,6 +26,8 @@ from grader.text.did_you_mean import did_you_mean
 
 MAX_FILE_BYTES = 1 << 20
 _MOST_NAMES = 1000
+# Not unpacked within a folder or another archive.
+_ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar")
 # Messages show this if the submission's path would mean nothing to the student.
 ELSEWHERE = "the submission"
 # The bounds of the search for a wanted file in deeper folders.
@@ -75,7 +77,7 @@ class Submission:
         return path in self.files
 
     def misnamed(self, path: str) -> str:
-        """Return "; did you mean …?" if another file may be `path`, else ""."""
+        """Return "; did you mean …?" if another file may be `path`, or contain it, else ""."""
         name = PurePosixPath(path).name
         alike = [n for n in self.others if n.lower().startswith(name.lower())]
         if alike:
@@ -88,6 +90,9 @@ class Submission:
         meant = did_you_mean(name, same_kind)
         if not meant and len(same_kind) == 1:
             return f"; `{same_kind[0]}` is there: rename it to {name} if it is meant"
+        packed = [n for n in self.others if n.lower().endswith(_ARCHIVES) and "/" not in n]
+        if packed and not meant and not self.files:
+            return f"; `{packed[0]}` is not unpacked: hand in the files themselves"
         return meant
 
 

@@ -230,6 +230,8 @@ def test_no_descriptor_is_left_open(silu: Assignment, tmp_path: Path) -> None:
         ("week 3/mine/silu.cu", "`week 3/mine/silu.cu` is there: name that folder"),
         (".hidden/silu.cu", ""),
         ("notes.md", ""),
+        ("Work.zip", "`Work.zip` is not unpacked: hand in the files themselves"),
+        ("homework.tar.gz", "`homework.tar.gz` is not unpacked: hand in the files themselves"),
     ],
 )
 def test_a_file_under_a_wrong_name(silu: Assignment, tmp_path: Path, name: str, words: str) -> None:
