@@ -61,7 +61,7 @@ def called_twice(xml: bytes) -> bytes:
         ("misaligned-float4.memcheck", "misaligned", "error", 16, "not a multiple of 16"),
         ("shared-index-too-large.memcheck", "out_of_bounds", "error", 12, "shared memory outside"),
         ("local-index-too-large.memcheck", "out_of_bounds", "error", 14, "local memory outside"),
-        ("syncwarp-without-oneself.synccheck", "barrier", "error", 14, "the mask of a warp function"),
+        ("syncwarp-without-oneself.synccheck", "barrier", "error", 14, "the mask of a warp"),
         ("write-one-past-the-end.memcheck", "out_of_bounds", "error", 12, "writes 4 bytes"),
         ("leaked-scratch.memcheck", "leak", "error", None, "never freed"),
         ("double-free.memcheck", "invalid_copy", "error", None, "cudaFree"),
