@@ -152,8 +152,9 @@ def count(launch: dict[str, Any], code: Path) -> dict[tuple[str, str], int]:
     """Count one launch without a GPU."""
     import torch
 
-    from grader.emulation.triton_ir import execution, findings, memory, parser, ptx, requests
-    from grader.emulation.triton_ir.storage import Storage, View
+    from grader.emulation.common import findings
+    from grader.emulation.common.storage import Storage, View
+    from grader.emulation.triton_ir import execution, memory, parser, ptx, requests
 
     module = parser.parse(code.with_suffix(".ttgir").read_text())
     found = findings.Findings()

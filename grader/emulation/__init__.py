@@ -1,1 +1,1 @@
-"""Runs kernels without a GPU: CUDA C++ as C++ on fibers, Triton's IR on torch tensors."""
+"""Runs kernels without a GPU: CUDA C++ on fibers, Triton's IR with torch, PTX with numpy."""

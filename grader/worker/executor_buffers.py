@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from grader.emulation.triton_ir.storage import Storage
+from grader.emulation.common.storage import Storage
 from grader.protocol import launches, wire
 
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from grader.emulation.common.storage import Storage, View
 from grader.emulation.triton_ir import execution
 from grader.emulation.triton_ir.ir import Module
-from grader.emulation.triton_ir.storage import Storage, View
 
 
 class RefusedError(Exception):

@@ -25,8 +25,8 @@ from typing import Concatenate, ParamSpec
 
 import torch
 
+from grader.emulation.common.storage import Storage, View, is_filled
 from grader.emulation.triton_ir.execution import Argument, DescriptorArgument
-from grader.emulation.triton_ir.storage import Storage, View, is_filled
 from grader.emulation.triton_ir.types import Type, dtype_of
 from grader.protocol.launches import PATTERN
 from grader.worker.launch_arguments import Given

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from grader.emulation.common.storage import View
 from grader.emulation.ptx import machine, memory
-from grader.emulation.ptx.counting import Counting
+from grader.emulation.ptx.counting import counter
 from grader.emulation.ptx.operations import DTYPES
 from grader.emulation.ptx.parser import Kernel, PtxError, parse
-from grader.emulation.triton_ir.storage import View
 from grader.protocol import launches
 from grader.protocol.targets import THREADS_PER_BLOCK
 from grader.worker import triton_executor, worker_log
@@ -31,7 +31,6 @@ class NumbaExecutor(triton_executor.Executor):
         super().__init__(mode, host_writes=host_writes)
         self._kernels_of: list[Kernel | str] = []
         self._threads = memory.Memory(self._found, self._checked)
-        self._counting = Counting()
 
     def _refused(self, header: dict[str, Any]) -> tuple[Any, list[Any]]:
         message = f"without a GPU the grader has no {str(header['refuse'])[:200]}"
@@ -78,7 +77,7 @@ class NumbaExecutor(triton_executor.Executor):
             kernel=kernel, grid=grid, block=block, arguments=given, shared_bytes=shared
         )
         requests = self._kernel(name)["requests"]
-        self._threads.watch = self._counting.begin(requests, block) if self._counts else None
+        self._threads.watch = counter(requests.lines, block) if self._counts else None
         return triton_executor.Prepared(
             kernel=name,
             grid=grid,

@@ -15,6 +15,7 @@ _PARTS = {
     "grader.protocol": [f"{_GRADER}/protocol"],
     "grader.worker": [_WORKER],
     "grader.emulation": [],
+    "grader.emulation.common": [f"{_GRADER}/emulation/common"],
     "grader.emulation.ptx": [f"{_GRADER}/emulation/ptx"],
     "grader.emulation.triton_ir": [f"{_GRADER}/emulation/triton_ir"],
 }

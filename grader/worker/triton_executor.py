@@ -23,13 +23,14 @@ from typing import Any, Protocol
 
 import torch
 
-from grader.emulation.ptx.assembly import inline_assembly
-from grader.emulation.triton_ir import execution, findings, memory, ptx
-from grader.emulation.triton_ir.blocks import Unsupported
-from grader.emulation.triton_ir.ir import Location, Module
+from grader.emulation.common import findings
+from grader.emulation.common.errors import Unsupported
+from grader.emulation.common.location import Location
+from grader.emulation.common.storage import Storage, View, is_filled
+from grader.emulation.triton_ir import execution, memory, ptx
+from grader.emulation.triton_ir.ir import Module
 from grader.emulation.triton_ir.parser import IRError, parse
 from grader.emulation.triton_ir.requests import Requests, UncountedError
-from grader.emulation.triton_ir.storage import Storage, View, is_filled
 from grader.protocol import launches, wire
 from grader.worker import host_memory, worker_log
 from grader.worker.executor_buffers import ExecutorBuffer
@@ -360,7 +361,6 @@ class Executor:
                 self._memory,
                 self._found,
                 deadline_s=deadline_s,
-                assembler=inline_assembly,
             ),
             tells=lambda: {"idle": self._memory.programs_without_a_store},
         )

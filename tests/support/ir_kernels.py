@@ -26,12 +26,11 @@ from triton.compiler import ASTSource, make_backend
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
-from grader.emulation.ptx.assembly import inline_assembly
+from grader.emulation.common.findings import Finding, Findings
+from grader.emulation.common.storage import Storage, View
 from grader.emulation.triton_ir.execution import DescriptorArgument, Launch, execute
-from grader.emulation.triton_ir.findings import Finding, Findings
 from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.parser import parse
-from grader.emulation.triton_ir.storage import Storage, View
 from grader.protocol.launches import PATTERN
 from grader.worker import triton_autotune, worker_log
 
@@ -126,7 +125,6 @@ class Calls:
         self.launches += 1
         execute(
             launch, Memory(self.found), self.found, deadline_s=self.deadline_s,
-            assembler=inline_assembly,
         )  # fmt: skip
 
     def _add(self, given: list[Any], name: str, value: Any) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.emulation.common.findings import Finding, Findings
+from grader.emulation.common.storage import Storage, View
 from grader.emulation.ptx.machine import Launch, execute
 from grader.emulation.ptx.memory import Memory
 from grader.emulation.ptx.parser import parse
-from grader.emulation.triton_ir.findings import Finding, Findings
-from grader.emulation.triton_ir.storage import Storage, View
 
 FILE = "kernel.py"
 _HEAD = """\

@@ -37,7 +37,7 @@ from grader.checks.source.triton_grid import (
     triton_grid_hint,
 )
 from grader.emulation.cuda_cpp import parted_warps
-from grader.emulation.triton_ir.findings import proven
+from grader.emulation.triton_ir.messages import proven
 from grader.report.evidence import Finding
 from grader.text.hints import filled, filled_pattern, hints
 from grader.vocabulary import Language

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from grader.emulation.common.errors import Unsupported
+from grader.emulation.common.location import Location
 from grader.emulation.ptx import operations
 from grader.emulation.ptx.memory import Lanes, Memory
 from grader.emulation.ptx.operations import DTYPES, UnknownError, Values
 from grader.emulation.ptx.parser import SPECIAL, WIDTHS, Instruction, Kernel
-from grader.emulation.triton_ir.blocks import Unsupported
-from grader.emulation.triton_ir.ir import Location
 from grader.protocol.targets import WARP
 
 _STOPS = ("bra", "ret", "exit", "trap", "bar", "barrier", "brkpt")

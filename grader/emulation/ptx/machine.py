@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grader.emulation.common.errors import KernelError, TimeLimitError
+from grader.emulation.common.findings import Findings
+from grader.emulation.common.location import Location
+from grader.emulation.common.storage import View
 from grader.emulation.ptx.instructions import Code, Registers, unsupported
 from grader.emulation.ptx.memory import NOWHERE, Lanes, Memory, Part
 from grader.emulation.ptx.operations import Values
 from grader.emulation.ptx.parser import Instruction, Kernel
-from grader.emulation.triton_ir.findings import Findings
-from grader.emulation.triton_ir.ir import Location
-from grader.emulation.triton_ir.runner import KernelError, TimeLimitError
-from grader.emulation.triton_ir.storage import View
 from grader.protocol.targets import WARP
 
 _THREADS = 1 << 14  # of a batch: its registers stay in a core's caches

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.emulation.common import findings
+from grader.emulation.common.findings import Access, Finding, Findings, Kind, Severity
+from grader.emulation.common.location import Location
+from grader.emulation.common.storage import Storage, View, holds_pattern
 from grader.emulation.ptx import races
 from grader.emulation.ptx.operations import Values
-from grader.emulation.triton_ir import findings
-from grader.emulation.triton_ir.findings import Access, Finding, Findings, Kind, Severity
-from grader.emulation.triton_ir.ir import Location
-from grader.emulation.triton_ir.storage import Storage, View, holds_pattern
 
 _WINDOW = np.int64(44)
 _MIDDLE = 1 << 43
@@ -172,7 +172,7 @@ class Memory:
         for number in (numbers[:1] if alone else np.unique(numbers)).tolist():
             mine = np.flatnonzero(numbers == number)
             if not 0 <= number < len(self.windows):
-                words = findings.wild(access, len(mine)).replace("tensor argument", "array")
+                words = findings.wild(access, len(mine), "array")
                 self.report("out_of_bounds", words, Part(NOWHERE, access, lanes, mine[:1], line))
                 continue
             window = self.windows[number]

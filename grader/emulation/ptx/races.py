@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from grader.emulation.common.findings import Access
 from grader.emulation.ptx.operations import Values
-from grader.emulation.triton_ir.findings import Access
 from grader.protocol.targets import WARP
 
 _NOBODY = np.iinfo(np.int32).max

@@ -9,9 +9,10 @@ affine                  regular offsets and the masks that compare them, without
 propagation, liveness   undefined elements and overflows; values that nobody uses
 accesses                loads, stores and atomics, lane by lane
 promises                what tl.multiple_of and tl.max_contiguous say of numbers, and is not so
-tiles, regions          loads and stores through regular offsets, as slices
-memory, storage         the checks of an access; allocations, and what is known of each cell
-findings                what is found
+tiles                   loads and stores through regular offsets, as slices
+memory                  the checks of an access
+messages                what is said of findings
+inline_assembly         tl.inline_asm_elementwise, by the executor of `ptx`
 gpu_dialect             operations that the compiler for a GPU adds: shared memory, layouts
 requests                what warps request of memory, by `layouts` and the widths of `ptx`
 """

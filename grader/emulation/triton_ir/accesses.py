@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from grader.emulation.triton_ir import affine, findings, tiles
+from grader.emulation.common.errors import Unsupported
+from grader.emulation.common.findings import Access, Finding
+from grader.emulation.common.location import Location
+from grader.emulation.common.storage import Storage, View
+from grader.emulation.triton_ir import affine, messages, tiles
 from grader.emulation.triton_ir.arithmetic import BINARY
-from grader.emulation.triton_ir.blocks import Unsupported
-from grader.emulation.triton_ir.findings import Access, Finding
-from grader.emulation.triton_ir.ir import Location, Operation
+from grader.emulation.triton_ir.ir import Operation
 from grader.emulation.triton_ir.memory import Memory, OneAccess
-from grader.emulation.triton_ir.storage import Storage, View
 from grader.emulation.triton_ir.tiles import Tile
 from grader.emulation.triton_ir.types import Pointer, Type, dtype_of, element_of
 from grader.emulation.triton_ir.values import BlockPointer, Value, wrapped
@@ -76,8 +77,8 @@ class Accesses:
         finding = Finding(
             kind="uninitialized",
             severity="warning",
-            message=findings.garbage_decides(what, line),
-            hint=findings.mask_hint(line),
+            message=messages.garbage_decides(what, line),
+            hint=messages.mask_hint(line),
             access=access,
             program=self.memory.program(program),
         )
@@ -100,8 +101,8 @@ class Accesses:
         lanes = index.data[first][outside[first]]
         finding = Finding(
             kind="out_of_bounds",
-            message=findings.gathered_outside(int(lanes[0]), len(lanes), length),
-            hint=findings.GATHER_HINT,
+            message=messages.gathered_outside(int(lanes[0]), len(lanes), length),
+            hint=messages.GATHER_HINT,
             access="load",
             program=self.memory.program(int(self.programs[first])),
             count=len(found) if len(rows) > 1 else len(self.programs),
@@ -122,7 +123,7 @@ class Accesses:
             finding = Finding(
                 kind="misaligned",
                 severity="warning",
-                message=findings.uneven_descriptor(name, what, number),
+                message=messages.uneven_descriptor(name, what, number),
                 access="load",
                 tensor=view.name if view else None,
                 program=self.memory.program(int(self.programs[0])),
@@ -250,8 +251,8 @@ class Accesses:
         finding = Finding(
             kind="uninitialized",
             severity="warning",
-            message=findings.garbage_stored(view.name, count, line),
-            hint=findings.mask_hint(line),
+            message=messages.garbage_stored(view.name, count, line),
+            hint=messages.mask_hint(line),
             access=access,
             tensor=view.name,
             program=self.memory.program(int(found[0])),
@@ -379,8 +380,8 @@ def _through(op: Operation, kind: Type) -> Operation:
 def _outside_hint(op: Operation) -> str:
     """Return what keeps an access by a block pointer or a descriptor inside; "" for others."""
     if op.name.startswith("tt.descriptor"):
-        return findings.DESCRIPTOR_HINT
-    return findings.BLOCK_HINT if "!tt.ptr<tensor<" in op.text else ""
+        return messages.DESCRIPTOR_HINT
+    return messages.BLOCK_HINT if "!tt.ptr<tensor<" in op.text else ""
 
 
 def _lanes_of(data: T, chosen: T | None, shape: torch.Size) -> T:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from grader.emulation.common.errors import Unsupported
 from grader.emulation.triton_ir import blocks
-from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.frame import Frame
 from grader.emulation.triton_ir.ir import Operation
 from grader.emulation.triton_ir.types import Descriptor, Pointer, Tensor, Type, shape_of

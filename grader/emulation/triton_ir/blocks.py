@@ -7,20 +7,15 @@ from collections.abc import Callable
 
 import torch
 
+from grader.emulation.common.errors import Unsupported
 from grader.emulation.triton_ir import affine
-from grader.emulation.triton_ir.ir import Location, Operation, Region
+from grader.emulation.triton_ir.ir import Operation, Region
 from grader.emulation.triton_ir.types import Tensor, dtype_of, shape_of
 from grader.emulation.triton_ir.values import Value, any_undefined, origin, wrapped
 from grader.protocol.targets import WARP
 
 T = torch.Tensor
 Combine = Callable[[Region, list[Value]], list[Value]]
-
-
-class Unsupported(Exception):  # noqa: N818 # it is no error of the kernel
-    """The executor has no such operation; `at` is its place."""
-
-    at: Location | None = None
 
 
 def constant(op: Operation) -> Value:

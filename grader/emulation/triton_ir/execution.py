@@ -16,20 +16,14 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.emulation.triton_ir import liveness
-from grader.emulation.triton_ir.findings import Findings
+from grader.emulation.common.errors import KernelError, TimeLimitError
+from grader.emulation.common.findings import Findings
+from grader.emulation.common.storage import View
+from grader.emulation.triton_ir import liveness, messages
 from grader.emulation.triton_ir.ir import Module
 from grader.emulation.triton_ir.memory import Memory, Order
 from grader.emulation.triton_ir.parser import IRError
-from grader.emulation.triton_ir.runner import (
-    NONSENSE,
-    Assembler,
-    KernelError,
-    Runner,
-    TimeLimitError,
-    operations,
-)
-from grader.emulation.triton_ir.storage import View
+from grader.emulation.triton_ir.runner import NONSENSE, Runner, operations
 from grader.emulation.triton_ir.types import Pointer, Tensor, Type, element_of, shape_of
 from grader.emulation.triton_ir.values import BlockPointer, Item, Value
 
@@ -78,17 +72,14 @@ def execute(
     found: Findings,
     *,
     deadline_s: float | None = None,
-    assembler: Assembler | None = None,
 ) -> int:
     """Run a launch to its end; return the number of operations. Findings go to `found`.
-
-    `assembler` runs inline assembly, which is not executed without one.
 
     Raises TimeLimitError after the moment `deadline_s` of `time.thread_time`, Unsupported for what
     the executor lacks, with the operation's location, and KernelError.
     """
     kernel = launch.module.kernel
-    found.kernel, found.grid = kernel.name, launch.grid
+    found.kernel, found.grid, found.hints = kernel.name, launch.grid, messages.HINTS
     memory.begin_launch(launch.grid)
     pairs = zip(launch.arguments, kernel.arguments, strict=True)
     given = [_argument(argument, kind, memory) for argument, (_, kind) in pairs]
@@ -98,7 +89,7 @@ def execute(
         view.storage.begin_launch()
     programs = math.prod(launch.grid)
     size, alone = _plan(launch.module)
-    runner = Runner(launch.module, memory, deadline_s, assembler)
+    runner = Runner(launch.module, memory, deadline_s)
     if alone:
         memory.order = Order()
     with torch.no_grad():

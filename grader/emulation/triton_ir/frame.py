@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
+from grader.emulation.common.errors import Unsupported
 from grader.emulation.triton_ir.accesses import Accesses
-from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.ir import Block
 from grader.emulation.triton_ir.values import Item, Value, select
 

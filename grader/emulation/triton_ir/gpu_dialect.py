@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import torch
 
+from grader.emulation.common.errors import Unsupported
 from grader.emulation.triton_ir import blocks
-from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.frame import Frame
 from grader.emulation.triton_ir.ir import Operation
 from grader.emulation.triton_ir.requests import COPY

@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 
 import torch
 
-from grader.emulation.triton_ir import findings
-from grader.emulation.triton_ir.findings import Access, Finding, Findings
-from grader.emulation.triton_ir.ir import Location
+from grader.emulation.common import findings
+from grader.emulation.common.findings import Access, Finding, Findings
+from grader.emulation.common.location import Location
+from grader.emulation.common.storage import View, holds_pattern
+from grader.emulation.triton_ir import messages
 from grader.emulation.triton_ir.requests import Requests
-from grader.emulation.triton_ir.storage import View, holds_pattern
 
 _WINDOW = 44
 _MIDDLE = 1 << (_WINDOW - 1)
@@ -72,9 +73,9 @@ class Order:
     def hint(self, program: int, earlier: int) -> str:
         """Return why an earlier program's access is not ordered, "" if that is not clear."""
         if earlier in self.acquired:
-            return findings.RELEASED_HINT
+            return messages.RELEASED_HINT
         met = any({program, earlier} <= programs for programs in self.relaxed.values())
-        return findings.RELAXED_HINT if met else ""
+        return messages.RELAXED_HINT if met else ""
 
 
 def _merge(epochs: dict[int, int], others: dict[int, int]) -> None:
@@ -194,7 +195,7 @@ class Memory:
                 lost.append(lanes)
         if lost:
             mine, times = one.offender(torch.cat(lost).sort().values)
-            words = findings.wild(one.access, len(mine))
+            words = findings.wild(one.access, len(mine), "tensor argument")
             one.report("out_of_bounds", words, None, None, int(mine[0]), times=times)
         return parts
 
@@ -297,13 +298,13 @@ class OneAccess:
         low, high = int(bad.min()) // view.item, int(bad.max()) // view.item
         far = low if low < 0 else high  # the element that is farthest outside
         numbers = len(torch.unique(bad)), low, high
-        hint = self.outside_hint or (findings.BEFORE_HINT if low < 0 else "")
+        hint = self.outside_hint or (messages.BEFORE_HINT if low < 0 else "")
         if not hint and not bool((good & (self.programs[lanes] == self.programs[mine[0]])).any()):
-            hint = findings.BEGIN_HINT
+            hint = messages.BEGIN_HINT
         if self.size > view.item:
-            hint = findings.wider_hint(view.name, self.size, view.item)
+            hint = messages.wider_hint(view.name, self.size, view.item)
         if self.wrapped is not None:
-            hint = findings.overflow_hint(self.wrapped.line)
+            hint = messages.overflow_hint(self.wrapped.line)
         words = findings.outside(self.access, view.name, numbers, view.size // view.item)
         step = self._program_step(offsets // view.item, lanes)
         self.report(
@@ -335,7 +336,7 @@ class OneAccess:
             return good
         at = int(offsets[gap][0]) // view.item
         mine, times = self.offender(lanes[gap])
-        words = findings.between(self.access, view.name, len(mine))
+        words = messages.between(self.access, view.name, len(mine))
         # Reading a gap is memory of the same storage: no harm, and no GPU tool sees it.
         severity: findings.Severity = "error" if self.writes else "warning"
         self.report("out_of_bounds", words, view, at, int(mine[0]), severity=severity, times=times)
@@ -474,7 +475,7 @@ class OneAccess:
         finding = Finding(
             kind="race",
             severity=severity,
-            message=findings.programs_collide((verb, other_verb), view.name, element, words),
+            message=messages.programs_collide((verb, other_verb), view.name, element, words),
             hint="" if memory.order is None else memory.order.hint(late, early),
             access=verb,
             tensor=view.name,
@@ -563,9 +564,9 @@ class OneAccess:
             lanes, offsets = lanes[differ], offsets[differ]
         mine, times = self.offender(lanes)
         at = (int(offsets[0]) - view.offset) // view.item
-        words = findings.lanes_collide(view.name, len(mine), at, same=not bad)
+        words = messages.lanes_collide(view.name, len(mine), at, same=not bad)
         severity: findings.Severity = "error" if bad else "warning"
         self.report(
             "race", words, view, at, int(mine[0]),
-            hint=findings.LANES_HINT, severity=severity, times=times,
+            hint=messages.LANES_HINT, severity=severity, times=times,
         )  # fmt: skip

@@ -14,7 +14,8 @@ import functools
 import re
 from collections.abc import Iterator
 
-from grader.emulation.triton_ir.ir import Block, Function, Location, Module, Operation, Region
+from grader.emulation.common.location import Location
+from grader.emulation.triton_ir.ir import Block, Function, Module, Operation, Region
 from grader.emulation.triton_ir.types import (
     SCALARS,
     Descriptor,

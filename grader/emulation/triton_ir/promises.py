@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import torch
 
-from grader.emulation.triton_ir import findings
-from grader.emulation.triton_ir.findings import Finding
+from grader.emulation.common.findings import Finding
+from grader.emulation.triton_ir import messages
 from grader.emulation.triton_ir.ir import Operation
 from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.types import Scalar, element_of
@@ -55,16 +55,16 @@ def check_promises(op: Operation, results: Sequence[Item], memory: Memory, progr
         first = numbers[:, 0]
         false = torch.nonzero(first.remainder(claim)).reshape(-1)
         if len(false):
-            words = findings.false_promise(claim, int(first[false[0]]))
-            report(words, findings.PROMISE_HINT, false)
+            words = messages.false_promise(claim, int(first[false[0]]))
+            report(words, messages.PROMISE_HINT, false)
     if run > 1 and numbers.shape[1] % run == 0:
         runs = numbers.view(len(numbers), -1, run)
         before, after = runs[..., :-1], runs[..., 1:]
         places = torch.nonzero((after != before + 1) & (after != 0))
         if len(places):
             place = tuple(places[0].tolist())
-            words = findings.false_run(run, int(before[place]), int(after[place]))
-            report(words, findings.RUN_HINT, torch.unique(places[:, 0]))
+            words = messages.false_run(run, int(before[place]), int(after[place]))
+            report(words, messages.RUN_HINT, torch.unique(places[:, 0]))
 
 
 def _claim(op: Operation, name: str) -> int:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from grader.emulation.triton_ir.ir import Location
+from grader.emulation.common.location import Location
 
 MOST_CHARACTERS = 64 << 20
 _MOST_LINE = 2000

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 
 import torch
 
+from grader.emulation.common.location import Location
+from grader.emulation.common.warp_requests import OFF, Line, count_warps
 from grader.emulation.triton_ir import layouts, ptx
-from grader.emulation.triton_ir.ir import Location, Operation
+from grader.emulation.triton_ir.ir import Operation
 from grader.emulation.triton_ir.layouts import UnknownLayoutError
 from grader.emulation.triton_ir.types import Tensor
 from grader.protocol.targets import WARP
 
-SECTOR = 32
 COPY = "ttg.async_copy_global_to_local"
-OFF = torch.iinfo(torch.int64).max  # the address of a lane that is off: above all others
 # Lanes that are sorted at once.
 _MOST_LANES = 1 << 21
 
@@ -37,24 +37,6 @@ class UncountedError(Exception):
     def __init__(self, why: object, at: Location | None) -> None:
         super().__init__(str(why))
         self.at = at
-
-
-@dataclass(slots=True)
-class Line:
-    """The accesses of one kind and width in one line of the kernel."""
-
-    line: int | None
-    access: str
-    access_bytes: int
-    requests: int = 0
-    lanes: int = 0
-    sectors: int = 0
-    ideal_sectors: int = 0
-    # The request with the most excess sectors: of each lane the byte that it accesses first, from
-    # the start of the first sector on; None if the lane is off.
-    worst_lanes: list[int | None] | None = None
-    worst_sectors: int = 0
-    worst_ideal_sectors: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,35 +132,3 @@ def _count(entry: Line, shape: _Shape, addresses: torch.Tensor, on: torch.Tensor
     if off is not None:
         lanes = torch.where(off.reshape(-1, WARP), OFF, lanes)
     count_warps(entry, lanes, shape.bytes)
-
-
-def count_warps(entry: Line, lanes: torch.Tensor, size: int) -> None:
-    """Count one instruction: a row for each warp, of its lanes' addresses, or OFF."""
-    in_order = lanes
-    if not bool((lanes[:, 1:] >= lanes[:, :-1]).all()):
-        lanes = lanes.sort(1).values
-    active = lanes != OFF
-    # The first lane of each address, and of each sector: what lies below it is another's.
-    fresh, sectors = active.clone(), active.clone()
-    fresh[:, 1:] &= lanes[:, 1:] != lanes[:, :-1]
-    pieces = lanes // SECTOR
-    sectors[:, 1:] &= pieces[:, 1:] != pieces[:, :-1]
-    distinct, fetched = fresh.sum(1), sectors.sum(1)
-    ideal = (distinct * size + SECTOR - 1) // SECTOR
-    entry.requests += int((distinct > 0).sum())
-    entry.lanes += int(active.sum())
-    entry.sectors += int(fetched.sum())
-    entry.ideal_sectors += int(ideal.sum())
-    # Excess sectors first, then lanes.
-    worst = int(((fetched - ideal) * 2 * WARP + active.sum(1)).argmax())
-    most = int(fetched[worst]), int(ideal[worst])
-    known = entry.worst_sectors - entry.worst_ideal_sectors
-    if int(distinct[worst]) and (entry.worst_lanes is None or most[0] - most[1] > known):
-        entry.worst_sectors, entry.worst_ideal_sectors = most
-        entry.worst_lanes = _relative(in_order[worst].tolist())
-
-
-def _relative(lanes: list[int]) -> list[int | None]:
-    """Return addresses from the start of the first sector on; None for lanes that are off."""
-    first = min(lanes) // SECTOR * SECTOR
-    return [None if lane == OFF else lane - first for lane in lanes]

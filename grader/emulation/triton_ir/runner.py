@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from grader.emulation.common.errors import KernelError, TimeLimitError, Unsupported
 from grader.emulation.triton_ir import (
     affine,
     arithmetic,
@@ -23,9 +24,9 @@ from grader.emulation.triton_ir import (
 )
 from grader.emulation.triton_ir.accesses import Accesses
 from grader.emulation.triton_ir.affine import Affine
-from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.frame import Frame
-from grader.emulation.triton_ir.ir import Block, Function, Location, Module, Operation, Region
+from grader.emulation.triton_ir.inline_assembly import inline_assembly
+from grader.emulation.triton_ir.ir import Block, Function, Module, Operation, Region
 from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.parser import IRError
 from grader.emulation.triton_ir.promises import check_promises
@@ -61,30 +62,6 @@ NONSENSE = (
 # True or False for all programs, or those for which a condition is true and false.
 _Choice = bool | tuple[torch.Tensor, torch.Tensor]
 
-# Runs inline assembly: results of an operation on values.
-Assembler = Callable[[Operation, list[Value]], list[Value]]
-
-
-class TimeLimitError(Exception):
-    """The launch took longer than it may.
-
-    `endless` if its first programs did not end, `waiting` if the loop at `at` does nothing but look
-    at memory until it changes.
-    """
-
-    def __init__(self, at: Location | None = None) -> None:
-        super().__init__()
-        self.at = at
-        self.endless = self.waiting = False
-
-
-class KernelError(Exception):
-    """The kernel itself stopped: a device_assert."""
-
-    def __init__(self, message: str, at: Location | None) -> None:
-        super().__init__(message)
-        self.at = at
-
 
 class Runner:
     """Runs a module's functions on batches; `operations` counts what it has run."""
@@ -94,10 +71,8 @@ class Runner:
         module: Module,
         memory: Memory,
         deadline_s: float | None,
-        assembler: Assembler | None = None,
     ) -> None:
         self._module = module
-        self._assembler = assembler
         self._memory = memory
         self._deadline_s = deadline_s
         self._combining = 0
@@ -325,9 +300,7 @@ class Runner:
         values = _alike([frame.value(operand) for operand in op.operands])
         if blocks.rounds_to_tf32(op, values):
             return [blocks.tf32(values[0])]
-        if self._assembler is None:
-            raise Unsupported("tl.inline_asm_elementwise")
-        return self._assembler(op, values)
+        return inline_assembly(op, values)
 
     def _assert(self, frame: Frame, op: Operation) -> Sequence[Item]:
         condition = frame.value(op.operands[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import torch
 
+from grader.emulation.common.errors import Unsupported
 from grader.emulation.triton_ir import blocks
 from grader.emulation.triton_ir.ir import Operation
 from grader.emulation.triton_ir.values import Value, any_undefined, origin, wrapped
@@ -56,7 +57,7 @@ def _numbers(value: Value, form: str, packed: int) -> Value:
         data = data.contiguous().view(_FLOAT8[form])
     expected = _FLOAT8.get(form) or _HALF.get(form)
     if data.dtype is not expected:
-        raise blocks.Unsupported(f"tt.dot_scaled of {form} in {data.dtype}")
+        raise Unsupported(f"tt.dot_scaled of {form} in {data.dtype}")
     return Value(data.float(), value.undefined, value.origin)
 
 
@@ -66,7 +67,7 @@ def _scaled(value: Value, scale: Value | None, axis: int) -> Value:
         return value
     groups, extent = scale.data.shape[-1], value.data.shape[axis]
     if groups == 0 or extent % groups:
-        raise blocks.Unsupported("tt.dot_scaled with scales of another shape")
+        raise Unsupported("tt.dot_scaled with scales of another shape")
 
     def spread(data: T) -> T:
         data = data.repeat_interleave(extent // groups, -1)

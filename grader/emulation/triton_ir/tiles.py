@@ -16,12 +16,12 @@ from itertools import combinations
 
 import torch
 
+from grader.emulation.common.findings import Access
+from grader.emulation.common.location import Location
+from grader.emulation.common.regions import Region, nested, runs
+from grader.emulation.common.storage import View
 from grader.emulation.triton_ir.affine import Affine, Box
-from grader.emulation.triton_ir.findings import Access
-from grader.emulation.triton_ir.ir import Location
 from grader.emulation.triton_ir.memory import RACES_WITH, Memory
-from grader.emulation.triton_ir.regions import Region, nested, runs
-from grader.emulation.triton_ir.storage import View
 from grader.emulation.triton_ir.values import Value
 
 T = torch.Tensor

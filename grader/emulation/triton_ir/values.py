@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
+from grader.emulation.common.location import Location
 from grader.emulation.triton_ir.affine import Form
-from grader.emulation.triton_ir.ir import Location
 
 
 class Value:

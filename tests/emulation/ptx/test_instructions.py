@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from ptx_bench import Given, kernel, run
 
+from grader.emulation.common.errors import Unsupported
 from grader.emulation.ptx.parser import PtxError, parse
-from grader.emulation.triton_ir.blocks import Unsupported
 
 _PREFIX = {"f32": "%f", "f64": "%fd", "b64": "%rd", "u64": "%rd", "s64": "%rd", "pred": "%p"}
 

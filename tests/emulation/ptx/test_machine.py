@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from ptx_bench import Given, kernel, run
 
-from grader.emulation.triton_ir.runner import KernelError, TimeLimitError
+from grader.emulation.common.errors import KernelError, TimeLimitError
 
 # The index of the thread in %rd1, its byte offset for 4 bytes in %rd2, P0 + offset in %rd3.
 INDEX = """

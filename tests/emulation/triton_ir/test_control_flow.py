@@ -10,7 +10,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from grader.emulation.triton_ir.execution import KernelError, TimeLimitError
+from grader.emulation.common.errors import KernelError, TimeLimitError
 from ir_kernels import Calls, launched
 
 

@@ -14,20 +14,13 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from grader.emulation.ptx.assembly import inline_assembly
+from grader.emulation.common.errors import KernelError, TimeLimitError, Unsupported
+from grader.emulation.common.findings import Findings
+from grader.emulation.common.storage import Storage, View
 from grader.emulation.triton_ir import parser
-from grader.emulation.triton_ir.blocks import Unsupported
-from grader.emulation.triton_ir.execution import (
-    Argument,
-    KernelError,
-    Launch,
-    TimeLimitError,
-    execute,
-)
-from grader.emulation.triton_ir.findings import Findings
+from grader.emulation.triton_ir.execution import Argument, Launch, execute
 from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.parser import MOST_CHARACTERS, IRError, parse
-from grader.emulation.triton_ir.storage import Storage, View
 from grader.emulation.triton_ir.types import Pointer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -90,7 +83,7 @@ def run(text: str) -> None:
             arguments.append(7)
     launch = Launch(module=module, grid=(5, 1, 1), arguments=arguments)
     deadline_s = time.thread_time() + 0.5
-    execute(launch, Memory(found), found, deadline_s=deadline_s, assembler=inline_assembly)
+    execute(launch, Memory(found), found, deadline_s=deadline_s)
 
 
 def contained(text: str) -> None:

@@ -13,7 +13,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
-from grader.emulation.triton_ir.execution import TimeLimitError
+from grader.emulation.common.errors import TimeLimitError
 from grader.judge.compare import compare
 from grader.judge.oracle import CaseData, Oracle
 from grader.vocabulary import Device, Language, Role

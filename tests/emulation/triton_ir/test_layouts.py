@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from grader.emulation.common.location import Location
 from grader.emulation.triton_ir import layouts, ptx
-from grader.emulation.triton_ir.ir import Location
 from grader.emulation.triton_ir.layouts import UnknownLayoutError
 from grader.emulation.triton_ir.ptx import UnknownWidthError
 

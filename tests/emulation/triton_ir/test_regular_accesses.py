@@ -12,10 +12,10 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from grader.emulation.common.regions import Region, nested, runs
 from grader.emulation.triton_ir import affine, tiles
 from grader.emulation.triton_ir.affine import Affine, Box
 from grader.emulation.triton_ir.ir import Operation
-from grader.emulation.triton_ir.regions import Region, nested, runs
 from grader.emulation.triton_ir.types import Scalar, Tensor
 from ir_kernels import Calls, launched, unwritten
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.emulation.triton_ir.findings import Access
-from grader.emulation.triton_ir.regions import Region
+from grader.emulation.common.findings import Access
+from grader.emulation.common.regions import Region
 from grader.protocol.launches import PATTERN
 
 _NOBODY = torch.iinfo(torch.int32).max

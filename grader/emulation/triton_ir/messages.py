@@ -1,21 +1,10 @@
-"""What the executor finds: folded by kind and line, counted, put into words."""
+"""What is said of a Triton kernel's findings, and the hints that go with them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from grader.emulation.common.findings import VERBS, Access, Kind, elements
 
-from grader.emulation.triton_ir.ir import Location
-
-MOST_FINDINGS = 50
-
-Kind = Literal["out_of_bounds", "misaligned", "race", "uninitialized", "overflow", "barrier"]
-Access = Literal["load", "store", "atomic"]
-Severity = Literal["error", "warning"]
-
-_VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
-
-_HINTS = {
+HINTS: dict[Kind, str] = {
     "out_of_bounds": "the last program has lanes past the end: give this access a mask that tests "
     "every index, `mask=offsets < n` or `mask=(row[:, None] < rows) & (col[None, :] < cols)`",
     "misaligned": "an address must be a multiple of the size of what is read there",
@@ -106,113 +95,11 @@ def mask_hint(line: int | None) -> str:
     return f"{load} {_MASKED_OFF}: give it `other=`, of a value that does not change the result"
 
 
-@dataclass(slots=True, kw_only=True)
-class Finding:
-    """One finding; the same at the same line counts up.
-
-    `Findings.add` adds the kernel, the place, and the kind's hint if there is no other. Of PTX a
-    program is a block, which has threads.
-    """
-
-    kind: Kind
-    severity: Severity = "error"
-    message: str
-    hint: str = ""
-    kernel: str = ""
-    access: Access
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-    tensor: str | None = None
-    element: int | None = None
-    program: tuple[int, int, int]
-    other_program: tuple[int, int, int] | None = None
-    other_line: int | None = None
-    thread: tuple[int, int, int] | None = None
-    other_thread: tuple[int, int, int] | None = None
-    other_access: Access | None = None
-    block_size: tuple[int, int, int] | None = None
-    space: Literal["global", "shared"] = "global"
-    read_only: bool = False
-    # How many programs there are, and elements from where one begins to where the next one does.
-    program_step: tuple[int, int] | None = None
-    count: int = 1
-
-
-@dataclass(slots=True)
-class Findings:
-    """The findings of the launches of one call."""
-
-    kernel: str = ""
-    grid: tuple[int, int, int] = (1, 1, 1)
-    found: dict[tuple[object, ...], Finding] = field(default_factory=dict)
-    occurrences: int = 0
-
-    def add(self, finding: Finding, at: Location | None) -> None:
-        """Record a finding of `finding.count` programs, or count one that is known."""
-        self.occurrences += finding.count
-        finding.kernel = self.kernel
-        finding.hint = finding.hint or _HINTS[finding.kind]
-        if at is not None:
-            at = at.in_kernels_file
-            finding.file, finding.line, finding.column = at.file, at.line, at.column
-        severity = finding.severity if finding.kind != "race" else None
-        key = (self.kernel, finding.kind, severity, finding.access, finding.tensor, finding.line)
-        known = self.found.get(key)
-        if known is not None:
-            known.count += finding.count
-            # Programs that store the same in one place may store different values in another.
-            if finding.severity in (known.severity, "warning"):
-                return
-            finding.count = known.count
-        elif len(self.found) >= MOST_FINDINGS:
-            return
-        self.found[key] = finding
-
-    def words(self, program: tuple[int, int, int]) -> str:
-        """Return "program 3" in a grid of one dimension, "program (3,1,0)" otherwise."""
-        if self.grid[1] == self.grid[2] == 1:
-            return f"program {program[0]}"
-        return f"program ({','.join(map(str, program))})"
-
-
-def elements(number: int) -> str:
-    """Return "1 element" or "24 elements"."""
-    return f"{number:,} element{'' if number == 1 else 's'}"
-
-
-def outside(access: Access, name: str, numbers: tuple[int, int, int], has: int) -> str:
-    """Say that elements are outside; `numbers` are how many, the first and the last one's."""
-    many, first, last = numbers
-    where = "past the end" if first >= 0 else "before the start" if last < 0 else "on both sides"
-    index = f"element {first:,}" if first == last else f"elements {first:,} to {last:,}"
-    last_one = f"the last is {has - 1:,}" if has else "it is empty"
-    return f"{_VERBS[access]} {elements(many)} {where} of `{name}` ({index}; {last_one})"
-
-
 def between(access: Access, name: str, lanes: int) -> str:
     """Say that lanes fall between the rows of a view."""
     return (
-        f"{_VERBS[access]} {elements(lanes)} between the rows of the view `{name}`, "
+        f"{VERBS[access]} {elements(lanes)} between the rows of the view `{name}`, "
         "which do not belong to it"
-    )
-
-
-def wild(access: Access, lanes: int) -> str:
-    """Say that addresses belong to nothing."""
-    return f"{_VERBS[access]} {elements(lanes)} at addresses that belong to no tensor argument"
-
-
-def read_only(name: str, lanes: int) -> str:
-    """Say that an input is written to."""
-    return f"writes {elements(lanes)} of `{name}`, which is an input and must not change"
-
-
-def misaligned(access: Access, name: str, size: int, remainder: int) -> str:
-    """Say that an address is no multiple of the access's size."""
-    return (
-        f"{_VERBS[access]} {size} bytes of `{name}` at an address that is {remainder} beyond "
-        f"a multiple of {size}: a GPU stops there"
     )
 
 
@@ -222,11 +109,6 @@ def uneven_descriptor(name: str, what: str, number: int) -> str:
         f"describes `{name}` with {what} that is {number % 16} bytes beyond a multiple of 16: "
         "a descriptor's address and strides must be multiples of 16 bytes"
     )
-
-
-def unwritten(name: str, lanes: int, first: int) -> str:
-    """Say that memory is read which nothing has written."""
-    return f"reads {elements(lanes)} of `{name}` that nothing has written yet, the first {first:,}"
 
 
 def lanes_collide(name: str, lanes: int, first: int, *, same: bool) -> str:
@@ -245,7 +127,7 @@ def programs_collide(
 
     `verbs` are the accesses of this and of the other program.
     """
-    mine, others = (_VERBS[verb] for verb in verbs)
+    mine, others = (VERBS[verb] for verb in verbs)
     also = " as well" if mine == others else ""
     return (
         f"{programs[0]} {mine} element {first:,} of `{name}`, which {programs[1]} {others}{also} "

@@ -19,11 +19,11 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from grader.emulation.common.errors import Unsupported
 from grader.emulation.ptx import operations
 from grader.emulation.ptx.instructions import Batch, Code, Registers
 from grader.emulation.ptx.operations import UnknownError, Values
 from grader.emulation.ptx.parser import PtxError, parse
-from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.ir import Operation
 from grader.emulation.triton_ir.propagation import elementwise
 from grader.emulation.triton_ir.types import dtype_of, shape_of

@@ -1,0 +1,8 @@
+"""What the executors of Triton's IR and of PTX share.
+
+location          where an instruction comes from
+storage, regions  allocations, and what is known of each cell
+findings          what is found
+warp_requests     what warps request of memory
+errors            what ends a launch
+"""
