@@ -119,7 +119,7 @@ def _cases(assignment: Assignment) -> str:
             only = [f"`{entry}`"] if assignment.entries else []
             only += [x.phrase for x in Language if case.languages == {x}]
             only += [phrase for device, phrase in _ONLY.items() if case.devices == {device}]
-            name = case_text(case.name, {}, case.title)
+            name = case_text(case.name, case.sizes, case.title)
             name += f", {case.launch}" if case.launch else ""
             rows.append((name, "yes" if case.memory else "", ", ".join(only)))
     hidden = assignment.hidden_cases

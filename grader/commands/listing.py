@@ -14,6 +14,7 @@ from grader.assignment.handout import HANDOUT, asked, points_head, weight_words
 from grader.assignment.model import Assignment, Kernel, by_week
 from grader.formats.page import GAP, Page
 from grader.text.numbers import points
+from grader.text.sizes import case_text
 from grader.vocabulary import CheckName, Device, Visibility
 
 _ALL = ("assignment", "kernel", "files", "points")
@@ -67,7 +68,7 @@ def list_one(assignment: Assignment, console: Console) -> None:
     checked = sum(case.memory for case in cases)
     page.sentence(
         f"{len(cases)} cases, {checked} of them for the memory check: "
-        f"{_joined(f'{case.title}: {case.name}' if case.title else case.name for case in cases)}",
+        f"{_joined(case_text(case.name, case.sizes, case.title) for case in cases)}",
         most=12,
     )
     if hidden := assignment.hidden_cases:

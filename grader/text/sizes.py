@@ -7,7 +7,7 @@ from collections.abc import Mapping
 _MATRICES = (("rows", "cols"), ("height", "width"))
 
 
-def sizes_text(sizes: Mapping[str, int | float]) -> str:
+def sizes_text(sizes: Mapping[str, object]) -> str:
     """Return the sizes in one short text; "" if there are none."""
     names = list(sizes)
     words = []
@@ -17,7 +17,7 @@ def sizes_text(sizes: Mapping[str, int | float]) -> str:
     return " ".join([*words, *(f"{name}={sizes[name]}" for name in names)])
 
 
-def case_text(name: str, sizes: Mapping[str, int | float], title: str = "") -> str:
+def case_text(name: str, sizes: Mapping[str, object], title: str = "") -> str:
     """Return a case's sizes and what else its name has, such as "n=4099, edges".
 
     Its title comes first: "one row: 1×33".

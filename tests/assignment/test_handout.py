@@ -161,7 +161,7 @@ sizes = { n = [99, 65], factor = 2.0 }
     spec.write_text(f"{spec.read_text()}{case}")
     assignment = read_assignment(folder)
     table = generated("cases", assignment)
-    assert "| one warp: n=65, factor=2.0, grid=cdiv(n, 64), block=32 |  |  |" in table
+    assert "| one warp: n=65 factor=2.0, grid=cdiv(n, 64), block=32 |  |  |" in table
     assert table[-1] == (
         "Points for correctness are divided by weight: `one warp` counts 3, every other visible "
         f"case 1, the hidden cases {assignment.hidden_cases} in all."
