@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 from grader.build.artifact import Built
-from grader.checks.common.source_lines import locator
+from grader.checks.common.symbolization import locator
 from grader.checks.source.stuck_loops import stuck_loop
 from grader.judge.outcome import Outcome
 from grader.text.hints import hints

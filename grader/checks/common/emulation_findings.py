@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from grader.build.artifact import Built
 from grader.checks.common.findings import SHOWN, hint
-from grader.checks.common.source_lines import locator
+from grader.checks.common.symbolization import locator
 from grader.checks.source.cpp_code import closing
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
 from grader.emulation.cuda_cpp.findings import barrier_between

@@ -20,7 +20,7 @@ from grader.assignment.model import Limits
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.source_evidence import with_sources
-from grader.checks.common.source_lines import locator
+from grader.checks.common.symbolization import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
 from grader.checks.memory.sanitizer_result import not_run, run_tools, tool_result
