@@ -536,6 +536,20 @@ def test_autolab(archives: Mapping[str, Path], place: Path, kind: str) -> None:
     assert least <= sum(scores.values()) <= most, scores
 
 
+@pytest.mark.slow
+@needs_ci
+def test_autolab_where_home_belongs_to_another_user(
+    archives: Mapping[str, Path], place: Path
+) -> None:
+    job = unpack(archives["autolab"], place)
+    shutil.copy(job / "autograde-Makefile", job / "Makefile")
+    with tarfile.open(job / "handin.tar", "w") as tar:
+        tar.add(ROOT / "reference/silu/silu.py", "silu.py")
+    done = run(["make", "--silent"], job, HOME="/dev/null", GRADE_CACHE_DIR="")
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout.rstrip().splitlines()[-1])["scores"]["silu"] == 65
+
+
 def test_autolab_without_a_submission_grades_nothing(
     archives: Mapping[str, Path], place: Path
 ) -> None:

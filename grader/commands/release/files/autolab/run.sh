@@ -7,6 +7,8 @@ HANDIN="$(realpath -e "$1")" || { echo "there is no submission: handin.zip or ha
 PYTHON="${GRADE_PYTHON:-/opt/gpu-grade/bin/python}"
 
 cd "$(dirname "$0")" || exit 3
+# Tango's autodriver leaves HOME as it is for another user, where this one may not write.
+export GRADE_CACHE_DIR="${GRADE_CACHE_DIR:-$PWD/cache}"
 exec "$PYTHON" -m grader ci @NAME@ \
     --from "$HANDIN" \
     --format autolab \
