@@ -22,6 +22,8 @@ from typing import IO, cast
 
 from grader.errors import UsageError
 
+# How the names of the archives end that can be read.
+ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _MOST_BYTES = 64 << 20  # of the archive itself
 _MOST_UNPACKED_BYTES = 256 << 20  # of a whole tar archive, of the files wanted from a zip
 _UNPACKS_TO_MORE = f"it unpacks to more than {_MOST_UNPACKED_BYTES >> 20} MiB"

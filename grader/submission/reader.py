@@ -21,13 +21,13 @@ from pathlib import Path, PurePosixPath
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import Assignment
 from grader.errors import UsageError
-from grader.submission.archive import read_archive
+from grader.submission.archive import ENDINGS, read_archive
 from grader.text.did_you_mean import did_you_mean
 
 MAX_FILE_BYTES = 1 << 20
 _MOST_NAMES = 1000
 # Not unpacked within a folder or another archive.
-_ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar")
+_PACKED = (*ENDINGS, ".7z", ".rar")
 # Messages show this if the submission's path would mean nothing to the student.
 ELSEWHERE = "the submission"
 # The bounds of the search for a wanted file in deeper folders.
@@ -90,7 +90,7 @@ class Submission:
         meant = did_you_mean(name, same_kind)
         if not meant and len(same_kind) == 1:
             return f"; `{same_kind[0]}` is there: rename it to {name} if it is meant"
-        packed = [n for n in self.others if n.lower().endswith(_ARCHIVES) and "/" not in n]
+        packed = [n for n in self.others if n.lower().endswith(_PACKED) and "/" not in n]
         if packed and not meant and not self.files:
             return f"; `{packed[0]}` is not unpacked: hand in the files themselves"
         return meant

@@ -18,9 +18,9 @@ from grader.assignment.model import Assignment
 from grader.commands.batch.gradescope_export import METADATA, Student, read_metadata
 from grader.commands.batch.store import holds_reports
 from grader.errors import UsageError
+from grader.submission.archive import ENDINGS
 from grader.submission.reader import own_folder
 
-_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _CLONES = "-submissions"
 # A file name has at most 255 bytes. A report's name adds an ending and, while the report is
 # being written, a random part.
@@ -161,7 +161,7 @@ def _name(entry: Path, folder: Path) -> str | None:
     if name.startswith(".") and not _may_be_a_submission(entry):
         return None
     if not entry.is_dir():
-        ending = next((end for end in _ARCHIVES if name.lower().endswith(end)), "")
+        ending = next((end for end in ENDINGS if name.lower().endswith(end)), "")
         name = name[: len(name) - len(ending)] or name
     if folder.name.endswith(_CLONES):
         name = name.removeprefix(folder.name.removesuffix(_CLONES) + "-") or name
@@ -169,7 +169,7 @@ def _name(entry: Path, folder: Path) -> str | None:
 
 
 def _may_be_a_submission(entry: Path) -> bool:
-    return entry.is_dir() or entry.name.lower().endswith(_ARCHIVES)
+    return entry.is_dir() or entry.name.lower().endswith(ENDINGS)
 
 
 def _problem(entry: Path) -> str | None:
