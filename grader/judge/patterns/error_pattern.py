@@ -8,6 +8,7 @@ pattern is a hint, never part of a verdict.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 
 import torch
@@ -33,18 +34,25 @@ class Detectors:
     """All detectors, for one case of a submission after another.
 
     One mistake spoils many cases. Where a detector behind the hypotheses on other inputs named the
-    cause of the last one, it is asked before them: they compute the assignment tens of times.
+    cause of the last one, it is asked before them: they compute the assignment tens of times. A
+    slow detector that recognised nothing in several cases is not asked again.
     """
 
     def __init__(self) -> None:
         self._order: tuple[_Detector, ...] = _DETECTORS
+        self._misses: Counter[_Detector] = Counter()
 
     def describe(self, given: PatternInput) -> str | None:
         """Return the pattern of the error, or None if no detector recognises it."""
+        telling = given.comparison.mismatched >= _LEAST
         for detector in self._order:
+            if self._misses[detector] == _MOST_MISSES:
+                continue
             if found := detector(given):
                 self._order = _with_early(detector)
+                del self._misses[detector]
                 return found
+            self._misses[detector] += telling and detector in _SLOW
         return None
 
 
@@ -58,6 +66,7 @@ def _with_early(detector: _Detector) -> tuple[_Detector, ...]:
 
 NOTHING_WRITTEN = "nothing was ever written"
 _LEAST = 8  # wrong elements: fewer fit a pattern of their values by chance
+_MOST_MISSES = 10  # cases, one after another, in which a slow detector recognises nothing
 _SEARCHED = 8  # elements, or rows, that decide whether it is worth to look at all
 
 
@@ -128,6 +137,8 @@ def _not_a_number(given: PatternInput) -> str | None:
 
 def _overflowed_counter(given: PatternInput) -> str | None:
     """Recognise counters packed into one word, of which one has carried into its neighbour."""
+    if given.comparison.actual.dtype.is_floating_point:
+        return None
     error = (given.comparison.expected.double() - given.comparison.actual.double()).flatten()
     for bits in (8, 16):
         lost = torch.where(error > 0, error, 0) / 2**bits
@@ -447,6 +458,12 @@ def _region(given: PatternInput) -> str | None:
 
 # No hypothesis on other inputs says more than these.
 _OF_CAUSES: tuple[_Detector, ...] = (_formula, _moved_factor)
+_SLOW = frozenset(
+    {
+        _other_inputs, _tile_index, _row_scale, _formula, _added, _within_rows, _moved_factor,
+        _misplaced,
+    }
+)  # fmt: skip
 _DETECTORS: tuple[_Detector, ...] = (
     _signed_zeros,
     reordered.row_stride,
