@@ -60,6 +60,7 @@ class Group:
     memory_mib: int
     _start_mib: float = _START_MIB
     _granted_mib: float = 0.0
+    _most_mib: int = 0
 
     @property
     def procs_files(self) -> list[str]:
@@ -80,12 +81,16 @@ class Group:
         self._limit()
 
     def _limit(self) -> None:
-        most_mib = self._start_mib + self._granted_mib + self.memory_mib + _SLACK_MIB
+        most_mib = int(self._start_mib + self._granted_mib + self.memory_mib + _SLACK_MIB)
+        if most_mib == self._most_mib:
+            return  # as for most cases, which are small
+        self._most_mib = most_mib
         for place, folder in self.folders:
-            # A limit below the present usage is refused: then the previous limit stays.
-            with contextlib.suppress(OSError):
+            try:
                 if place.memory:
                     _limit_memory(place, folder, most_mib)
+            except OSError:  # below the present usage: the previous limit stays for now
+                self._most_mib = 0
 
     @property
     def ran_out_of_memory(self) -> bool:
@@ -210,9 +215,9 @@ def _below(point: Path, root: str, path: str) -> Path:
     return point / path.lstrip("/")
 
 
-def _limit_memory(place: Place, folder: Path, most_mib: float) -> None:
+def _limit_memory(place: Place, folder: Path, most_mib: int) -> None:
     """Limit memory and swap together. Raises OSError."""
-    most = str(int(most_mib) << 20)
+    most = str(most_mib << 20)
     if place.version == 2:
         (folder / "memory.max").write_text(most)
         # A kernel without swap has no such files; one before 4.19 kills one process at a time.
