@@ -116,8 +116,6 @@ def grade_sample(
     if sample.has_program:
         options = replace(options, kernels=frozenset())
     report = state.grade(assignment, submission_of(sample, assignment), options)
-    if sample.verdict == "tampered":
-        state.renew()  # the sample may have changed the server
     if stated is None:
         return (judgement.propose_fault(sample, report),)
     return (judgement.judge_sample(sample, stated, report, options.device),)
