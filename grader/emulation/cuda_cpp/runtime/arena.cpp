@@ -23,6 +23,7 @@ namespace {
 
 constexpr size_t kGranule = size_t(1) << kGranuleShift;
 constexpr size_t kMinimumGap = size_t(1) << 20;
+constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t(2) << 20;
 constexpr uint32_t kMaxAllocations = 1 << 16;
 constexpr size_t kLargestReservation = size_t(64) << 30;
@@ -244,6 +245,20 @@ void close() {
     if (--openings > 0 || !protect || !base) return;
     if (GRADER_CHECKED) closes_late = true;
     else give_access(false);
+}
+
+SmallOpening::SmallOpening(const void* first, size_t bytes)
+    : begin(reinterpret_cast<uintptr_t>(first) / kPage * kPage),
+      end(round_up(reinterpret_cast<uintptr_t>(first) + bytes, kPage)), whole(GRADER_CHECKED) {
+    const Allocation* a = find(reinterpret_cast<uintptr_t>(first));
+    if (whole) open();
+    else if (a && !accessible_now(a->zone)) mprotect(reinterpret_cast<void*>(begin), end - begin, access_of(a->zone, true));
+    else begin = end;
+}
+
+SmallOpening::~SmallOpening() {
+    if (whole) close();
+    else if (begin != end) mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_NONE);
 }
 
 void settle() {

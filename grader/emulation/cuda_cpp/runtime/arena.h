@@ -95,5 +95,17 @@ struct Opening {
     Opening(const Opening&) = delete;
 };
 
+// An opening of the pages of a few bytes of one allocation, several times as fast as one of all.
+class SmallOpening {
+  public:
+    SmallOpening(const void* first, size_t bytes);
+    ~SmallOpening();
+    SmallOpening(const SmallOpening&) = delete;
+
+  private:
+    uintptr_t begin, end;  // the pages
+    bool whole;            // all is open
+};
+
 }  // namespace arena
 }  // namespace grader
