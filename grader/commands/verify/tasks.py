@@ -30,7 +30,7 @@ _PATIENCE_S = 900.0
 _TIMED = frozenset({"too_slow", "tampered"})
 # Samples that must exceed the time limit get less time than a student's kernel, to save a minute
 # each. A sample that takes longer than these limits but not the real ones belongs in too_slow/.
-_SAMPLE_CALL_S = 0.5
+_SAMPLE_CALL_S = 0.25
 _SAMPLE_LOAD_S = 5.0
 
 
