@@ -158,7 +158,10 @@ class CaseJudge:
         if refusal:
             refused = case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, refusal))
             return replace(refused, elements=elements)
-        found = self._first_wrong(comparisons, buffers, snapshots)
+        wrong = next((c for c in comparisons if not c.accepted), None)
+        if wrong is not None and self._detectors.know_enough(wrong):
+            return self._counted(wrong, comparisons)
+        found = self._first_wrong(wrong, comparisons, buffers, snapshots)
         if found is None:
             tolerated = [_within_fraction(c) for c in comparisons if c.within_fraction]
             accepted = Diagnosis(Verdict.ACCEPTED, "; ".join(tolerated) or "right")
@@ -167,15 +170,15 @@ class CaseJudge:
 
     def _first_wrong(
         self,
+        wrong: Comparison | None,
         comparisons: Sequence[Comparison],
         buffers: list[Buffer],
         snapshots: dict[str, torch.Tensor],
     ) -> tuple[Comparison, torch.Tensor] | None:
-        """Return the first output that is not accepted, and how many bytes of each are unwritten.
+        """Return the output that is not accepted, and how many bytes of each element are unwritten.
 
         What is never written is wrong, whatever fraction of the elements may be.
         """
-        wrong = next((c for c in comparisons if not c.accepted), None)
         for one in [wrong] if wrong else [c for c in comparisons if c.within_fraction]:
             unwritten = self._unwritten_bytes(buffers, one, snapshots)
             missing = one.wrong & (unwritten == one.element_bytes)
@@ -204,6 +207,23 @@ class CaseJudge:
             other_inputs=lambda: self._as_with_other_inputs(wrong),
         )
         pattern = self._of_trials(given) or self._detectors.describe(given)
+        if pattern and re.search("never written|nothing was ever written", pattern):
+            # A complex element is compared as two numbers.
+            shape = snapshots[wrong.output].shape
+            pattern += self._launched_words(
+                given.unwritten.reshape(*shape, -1).any(dim=-1), wrong.output
+            )
+        counted = self._counted(wrong, comparisons)
+        return replace(
+            counted,
+            message=f"{counted.message}: {pattern}" if pattern else counted.message,
+            hint=self._hint(pattern or "", wrong.output),
+            pattern=pattern,
+            error_map=error_map(wrong, given.unwritten),
+        )
+
+    def _counted(self, wrong: Comparison, comparisons: Sequence[Comparison]) -> CaseResult:
+        """Return the result of a case of which an output is `wrong`, without what explains it."""
         elements = sum(c.wrong.numel() for c in comparisons)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
@@ -211,23 +231,12 @@ class CaseJudge:
         message = f"{mismatched} of {elements} elements{of} {verb} wrong"
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
-        if pattern and re.search("never written|nothing was ever written", pattern):
-            # A complex element is compared as two numbers.
-            shape = snapshots[wrong.output].shape
-            pattern += self._launched_words(
-                given.unwritten.reshape(*shape, -1).any(dim=-1), wrong.output
-            )
-        if pattern:
-            message += f": {pattern}"
-        hint = self._hint(pattern or "", wrong.output)
         return replace(
-            case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, message, hint=hint)),
+            case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, message)),
             elements=elements,
             mismatched=mismatched,
             mismatches=wrong.mismatches(),
-            pattern=pattern,
             max_error=wrong.max_error,
-            error_map=error_map(wrong, given.unwritten),
         )
 
     def _hint(self, pattern: str, output: str) -> str:

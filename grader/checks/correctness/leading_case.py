@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from grader.report.evidence import CaseResult
+from grader.report.evidence import MOST_DESCRIBED, CaseResult
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
 from grader.text.numbers import without_numbers as alike
@@ -35,7 +35,7 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
     """
     named = [case for case in cases if verdict.judged and _names_cause(case.pattern)]
     # Along an axis of one element several mistakes are one.
-    wrong = [case for case in cases if case.mismatched >= _TELLING]
+    wrong = [case for case in cases if case.mismatched >= _TELLING and not _left_out(case)]
     alone = Counter(alike(case.pattern) for case in named)
     few = len(wrong) <= _MOST_ALONE
     named = [
@@ -88,6 +88,11 @@ def _known_by_nan(case: CaseResult) -> bool:
     """True if a known mistake agrees with a case whose wrong elements are not finite."""
     finite = any(math.isfinite(one.actual) for one in case.mismatches)
     return "known mistake" in (case.pattern or "") and bool(case.mismatches) and not finite
+
+
+def _left_out(case: CaseResult) -> bool:
+    """True if the case is so large that nobody looked for its pattern, or found none."""
+    return case.pattern is None and case.elements > MOST_DESCRIBED
 
 
 def _unexplained(case: CaseResult) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 
 from grader.assignment.tolerance import Tolerance
-from grader.judge.compare import accepts_all
+from grader.judge.compare import Comparison, accepts_all
 from grader.judge.patterns import (
     formula_hypothesis,
     misplaced,
@@ -26,6 +26,7 @@ from grader.judge.patterns import (
 from grader.judge.patterns.input_hypothesis import WHERE_WRONG
 from grader.judge.patterns.pattern_input import PatternInput
 from grader.judge.patterns.wrong_places import alternation, only_diagonals, place
+from grader.report.evidence import MOST_DESCRIBED
 
 _Detector = Callable[[PatternInput], "str | None"]
 
@@ -35,16 +36,23 @@ class Detectors:
 
     One mistake spoils many cases. Where a detector behind the hypotheses on other inputs named the
     cause of the last one, it is asked before them: they compute the assignment tens of times. A
-    slow detector that recognised nothing in several cases is not asked again.
+    slow detector that recognised nothing in several cases is not asked again, and a huge output
+    need not be described after a smaller one.
     """
 
     def __init__(self) -> None:
         self._order: tuple[_Detector, ...] = _DETECTORS
         self._misses: Counter[_Detector] = Counter()
+        self._have_told = False
+
+    def know_enough(self, wrong: Comparison) -> bool:
+        """True if an output is so large that the smaller ones, described before, have to do."""
+        return self._have_told and wrong.wrong.numel() > MOST_DESCRIBED
 
     def describe(self, given: PatternInput) -> str | None:
         """Return the pattern of the error, or None if no detector recognises it."""
         telling = given.comparison.mismatched >= _LEAST
+        self._have_told |= telling
         for detector in self._order:
             if self._misses[detector] == _MOST_MISSES:
                 continue
