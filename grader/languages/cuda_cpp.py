@@ -19,6 +19,7 @@ from grader.build.kernel_file import build, build_checked
 from grader.checks.check import BuildRequest, CheckContext, CheckOutcome, LanguageSupport
 from grader.checks.common import emulation_findings
 from grader.checks.common.diagnosis import Diagnosis
+from grader.emulation.cuda_cpp import any_uninitialised
 from grader.languages.zeros import cuda_zeros
 from grader.report.evidence import CorrectnessEvidence, CountersEvidence, MemoryEvidence
 from grader.submission.reader import SourceFile
@@ -106,7 +107,13 @@ class CudaCpp(LanguageSupport):
         return check_host_memory(setup, checked.text, marked, prepared, context.advance)
 
     def _marked(self, context: CheckContext, private: bool | None) -> tuple[RunSetup, str] | None:
-        """Build with marks on local variables; return the setup and the rewritten text."""
+        """Build with marks on local variables; return the setup and the rewritten text.
+
+        None if that fails, or there is no variable to mark.
+        """
+        own = context.built.text, *context.built.headers.values()
+        if not any(map(any_uninitialised, own)):
+            return None
         source = context.file.source
         built = self.build_checked(context.assignment, source, mark_locals=True)
         if isinstance(built, Rejected):

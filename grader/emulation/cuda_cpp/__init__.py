@@ -4,6 +4,7 @@
     compile_command  the g++ command of a source file, fast or checked
     runtime_command  the g++ command of the runtime, once per machine
     header_command   the g++ command of its precompiled header
+    any_uninitialised    whether a file declares a local variable without a value
     wrong_calls      the compiler's dump (DUMP) → calls that nvcc refuses
     unhooked         the same of the checked build → accesses that the checker cannot see
     read_report      output of a run → findings and counters
@@ -37,6 +38,7 @@ from grader.emulation.cuda_cpp.features import (
     without_unused_includes,
 )
 from grader.emulation.cuda_cpp.findings import Finding
+from grader.emulation.cuda_cpp.locals import any_uninitialised
 from grader.emulation.cuda_cpp.report import Fault, Report, read_report
 from grader.emulation.cuda_cpp.rewriter import Rewritten, rewrite
 from grader.emulation.cuda_cpp.symbols import Place, symbolize
@@ -61,6 +63,7 @@ __all__ = [
     "Unhooked",
     "Unsupported",
     "WrongCall",
+    "any_uninitialised",
     "compile_command",
     "contracts",
     "header_command",

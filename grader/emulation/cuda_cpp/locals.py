@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from grader.emulation.cuda_cpp.code import CLOSERS, OPENERS, Code
+from grader.emulation.cuda_cpp.tokens import tokenize
 
 _NAME = re.compile(r"[^\W\d]\w*")
 # A statement that begins with one of these declares no such variable.
@@ -38,6 +39,11 @@ _ALIGNMENTS = frozenset({"alignas", "__align__"})
 _BEFORE_BLOCK = frozenset({")", "else", "do", "try", "const", "noexcept", "mutable"})
 _IN_BLOCK = frozenset({";", "{", "}", ":"})
 _MOST_TOKENS = 200  # of a declaration
+
+
+def any_uninitialised(text: str) -> bool:
+    """True if a file declares a local variable without a value."""
+    return next(uninitialised(Code(tokenize(text))), None) is not None
 
 
 def uninitialised(code: Code) -> Iterator[tuple[int, tuple[str, ...]]]:
