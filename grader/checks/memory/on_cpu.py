@@ -71,7 +71,7 @@ def host_result(
     threads one after another, and a race may give right results in one order only. If outputs are
     wrong and no finding explains it, looks for local variables that are read without a value.
     """
-    result = _host_run(setup, text, cases, _SCHEDULES[0])
+    result = _host_run(setup, text, cases, _SCHEDULES[0], for_leaks=True)
     if result.outcome.wrong and not result.proves_fault:
         result = replace(result, findings=(*result.findings, *_locals(marked(), cases)))
     advance("threads in order")
@@ -104,20 +104,38 @@ def _order_dependent(setup: RunSetup) -> Finding:
     )
 
 
-def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> ToolResult:
-    """Run the checked host build over the cases, threads in the order of `schedule`."""
+def _host_run(
+    setup: RunSetup,
+    text: str,
+    cases: Sequence[Prepared],
+    schedule: str,
+    *,
+    for_leaks: bool = False,
+) -> ToolResult:
+    """Run the checked host build over the cases, threads in the order of `schedule`.
+
+    With `for_leaks`, call every case more often: leaks are the same in any order.
+    """
+    calls, more = (2, _FOR_LEAKS) if for_leaks else (1, 0)
 
     def run() -> ToolResult:
-        return _host_try(setup, text, cases, schedule)
+        return _host_try(setup, text, cases, schedule, calls, more)
 
     return second_try(setup.budget, Device.CPU, run(), run, lambda result: result.outcome.failure)
 
 
-def _host_try(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> ToolResult:
+def _host_try(
+    setup: RunSetup,
+    text: str,
+    cases: Sequence[Prepared],
+    schedule: str,
+    calls: int,
+    for_leaks: int,
+) -> ToolResult:
     started_s = time.monotonic()
     limits = setup.assignment.limits
     with Session(setup.built, limits, None, host_settings=schedule, budget=setup.budget) as session:
-        outcome = run_under_tool(setup, session, cases, limits, calls=2, for_leaks=_FOR_LEAKS)
+        outcome = run_under_tool(setup, session, cases, limits, calls=calls, for_leaks=for_leaks)
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
         records = without_sizes(outcome.records, cases, setup.built)
