@@ -19,7 +19,7 @@ from grader.build.kernel_file import build, build_checked
 from grader.checks.check import BuildRequest, CheckContext, CheckOutcome, LanguageSupport
 from grader.checks.common import emulation_findings
 from grader.checks.common.diagnosis import Diagnosis
-from grader.emulation.cuda_cpp import any_uninitialised
+from grader.emulation.cuda_cpp import has_bare_locals
 from grader.languages.zeros import cuda_zeros
 from grader.report.evidence import CorrectnessEvidence, CountersEvidence, MemoryEvidence
 from grader.submission.reader import SourceFile
@@ -112,7 +112,7 @@ class CudaCpp(LanguageSupport):
         None if that fails, or there is no variable to mark.
         """
         own = context.built.text, *context.built.headers.values()
-        if not any(map(any_uninitialised, own)):
+        if not any(map(has_bare_locals, own)):
             return None
         source = context.file.source
         built = self.build_checked(context.assignment, source, mark_locals=True)

@@ -4,7 +4,7 @@
     compile_command  the g++ command of a source file, fast or checked
     runtime_command  the g++ command of the runtime, once per machine
     header_command   the g++ command of its precompiled header
-    any_uninitialised    whether a file declares a local variable without a value
+    has_bare_locals  whether a file declares a local variable without a value
     wrong_calls      the compiler's dump (DUMP) → calls that nvcc refuses
     unhooked         the same of the checked build → accesses that the checker cannot see
     read_report      output of a run → findings and counters
@@ -38,7 +38,7 @@ from grader.emulation.cuda_cpp.features import (
     without_unused_includes,
 )
 from grader.emulation.cuda_cpp.findings import Finding
-from grader.emulation.cuda_cpp.locals import any_uninitialised
+from grader.emulation.cuda_cpp.locals import has_bare_locals
 from grader.emulation.cuda_cpp.report import Fault, Report, read_report
 from grader.emulation.cuda_cpp.rewriter import Rewritten, rewrite
 from grader.emulation.cuda_cpp.symbols import Place, symbolize
@@ -63,9 +63,9 @@ __all__ = [
     "Unhooked",
     "Unsupported",
     "WrongCall",
-    "any_uninitialised",
     "compile_command",
     "contracts",
+    "has_bare_locals",
     "header_command",
     "not_allowed",
     "object_command",

@@ -41,7 +41,7 @@ _IN_BLOCK = frozenset({";", "{", "}", ":"})
 _MOST_TOKENS = 200  # of a declaration
 
 
-def any_uninitialised(text: str) -> bool:
+def has_bare_locals(text: str) -> bool:
     """True if a file declares a local variable without a value."""
     return next(uninitialised(Code(tokenize(text))), None) is not None
 

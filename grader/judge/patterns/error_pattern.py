@@ -37,7 +37,7 @@ class Detectors:
     One mistake spoils many cases. Where a detector behind the hypotheses on other inputs named the
     cause of the last one, it is asked before them: they compute the assignment tens of times. A
     slow detector that recognised nothing in several cases is not asked again, and a huge output
-    need not be described after a smaller one.
+    need not be described after a smaller one that was.
     """
 
     def __init__(self) -> None:
@@ -52,12 +52,12 @@ class Detectors:
     def describe(self, given: PatternInput) -> str | None:
         """Return the pattern of the error, or None if no detector recognises it."""
         telling = given.comparison.mismatched >= _LEAST
-        self._have_told |= telling
         for detector in self._order:
             if self._misses[detector] == _MOST_MISSES:
                 continue
             if found := detector(given):
                 self._order = _with_early(detector)
+                self._have_told |= telling
                 del self._misses[detector]
                 return found
             self._misses[detector] += telling and detector in _SLOW

@@ -23,7 +23,6 @@ namespace {
 
 constexpr size_t kGranule = size_t(1) << kGranuleShift;
 constexpr size_t kMinimumGap = size_t(1) << 20;
-constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t(2) << 20;
 constexpr uint32_t kMaxAllocations = 1 << 16;
 constexpr size_t kLargestReservation = size_t(64) << 30;
@@ -247,10 +246,12 @@ void close() {
     else give_access(false);
 }
 
-SmallOpening::SmallOpening(const void* first, size_t bytes)
-    : begin(reinterpret_cast<uintptr_t>(first) / kPage * kPage),
-      end(round_up(reinterpret_cast<uintptr_t>(first) + bytes, kPage)), whole(GRADER_CHECKED) {
-    const Allocation* a = find(reinterpret_cast<uintptr_t>(first));
+SmallOpening::SmallOpening(const void* first, size_t bytes) : whole(GRADER_CHECKED) {
+    static const size_t page = size_t(sysconf(_SC_PAGESIZE));
+    const uintptr_t at = reinterpret_cast<uintptr_t>(first);
+    const Allocation* a = find(at);
+    begin = at / page * page;
+    end = round_up(at + bytes, page);
     if (whole) open();
     else if (a && !accessible_now(a->zone)) mprotect(reinterpret_cast<void*>(begin), end - begin, access_of(a->zone, true));
     else begin = end;
