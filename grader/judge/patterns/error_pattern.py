@@ -37,7 +37,7 @@ class Detectors:
     One mistake spoils many cases. Where a detector behind the hypotheses on other inputs named the
     cause of the last one, it is asked before them: they compute the assignment tens of times. A
     slow detector that recognised nothing in several cases is not asked again, and a huge output
-    need not be described after a smaller one that was.
+    need not be described after another one was.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Detectors:
         self._have_told = False
 
     def know_enough(self, wrong: Comparison) -> bool:
-        """True if an output is so large that the smaller ones, described before, have to do."""
+        """True if an output is so large that the pattern of an earlier case has to do."""
         return self._have_told and wrong.wrong.numel() > MOST_DESCRIBED
 
     def describe(self, given: PatternInput) -> str | None:
@@ -60,7 +60,8 @@ class Detectors:
                 self._have_told |= telling
                 del self._misses[detector]
                 return found
-            self._misses[detector] += telling and detector in _SLOW
+            if telling and detector in _SLOW:
+                self._misses[detector] += 1
         return None
 
 
