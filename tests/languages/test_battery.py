@@ -94,11 +94,6 @@ def test_a_language_passes_the_battery_on_a_gpu(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if language is Language.NUMBA:
-        try:
-            import numba.cuda.np.arrayobj  # noqa: F401 # numpy 2.5 lacks what it needs
-        except (ImportError, AttributeError) as error:
-            pytest.skip(f"Numba does not work with this numpy: {error}")
     checked_silu(tmp_path, on_gpu=True)
     monkeypatch.chdir(tmp_path)
     assert_passed(Bench(tmp_path, capsys), language, name, device="cuda")
