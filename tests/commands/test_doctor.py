@@ -564,6 +564,16 @@ def test_numba_is_no_must() -> None:
     assert doctor.diagnose(facts).ability == doctor.diagnose(CPU_MACHINE).ability
 
 
+def test_numba_needs_an_older_numpy() -> None:
+    assert row(CPU_MACHINE, "numba").state is RowState.OK
+    found = row(changed(CPU_MACHINE, "packages", numpy="2.5.2"), "numba")
+    assert (found.state, found.found) == (
+        RowState.NOTE,
+        "0.30.4, which does not work with numpy 2.5.2",
+    )
+    assert found.fix.endswith("'numpy<2.5'")
+
+
 BAD_MACHINES = {
     "no tools": changed(
         changed(GPU_MACHINE, "packages", torch=None, torch_import=None, triton=None, numpy=None),

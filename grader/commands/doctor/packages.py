@@ -18,6 +18,7 @@ from grader.commands.doctor.machine import NOTHING
 from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
 
 NUMBA = ("numba-cuda[cu13]>=0.30", "numpy<2.5")  # the extra `numba` of pyproject.toml
+_NUMPY_WITHOUT_NUMBA = (2, 5)  # pyproject.toml says why
 NO_TRITON = "Triton kernels cannot be graded here at all"
 
 
@@ -100,8 +101,11 @@ def judge_numpy(facts: Facts, fixes: Fixes) -> Row:
 
 def judge_numba(facts: Facts, fixes: Fixes) -> Row:
     """Report whether numba-cuda is installed, for a language that few courses need."""
-    version = facts.packages.numba
+    version, numpy = facts.packages.numba, facts.packages.numpy
+    cost = "files in Numba, which some assignments take too, are not measured"
     if version is None:
-        cost = "files in Numba, which some assignments take too, are not measured"
         return note("numba", "none", cost=cost, fix=fixes.pip(*NUMBA))
+    if numpy is not None and numbers(numpy) >= _NUMPY_WITHOUT_NUMBA:
+        found = f"{version}, which does not work with numpy {numpy}"
+        return note("numba", found, cost=cost, fix=fixes.pip(*NUMBA))
     return ok("numba", version)
