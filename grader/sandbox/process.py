@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import selectors
+import select
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -155,39 +155,39 @@ class Program:
         now = time.monotonic()
         self._limit_s = limit_s = deadline_s - now
         check_s, sample_s = now + _POLL_S, now + SAMPLE_S
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.pidfd, selectors.EVENT_READ)
-            for capture in self._captures():
-                selector.register(capture.descriptor, selectors.EVENT_READ, capture)
-            if channel is not None:
-                selector.register(channel, selectors.EVENT_READ)
-            while True:
-                now = time.monotonic()
-                wait_s = max(0.0, min(deadline_s, sample_s, check_s) - now)
-                ready = {key.fd for key, _ in selector.select(wait_s)}
-                for capture in self._captures():
-                    if capture.descriptor in ready and not capture.drain():
-                        selector.unregister(capture.descriptor)
-                    if capture.over_limit:
-                        return End.OUTPUT_LIMIT
-                if channel is not None and channel in ready:
-                    return None
-                if self.pidfd in ready:
-                    death = self._observe_death()
-                    killed = death is End.SIGNALED and self._ran_out_of_memory
-                    return End.MEMORY_LIMIT if killed else death
-                now = time.monotonic()
-                if now >= min(deadline_s, sample_s):
-                    spent = clock.sample(compiled_s())
-                    left_s = min(spent.left_s(limit_s), idle_s - spent.idle_s)
-                    if left_s <= 0:
-                        return End.TIME_LIMIT
-                    deadline_s, sample_s = now + left_s, now + SAMPLE_S
-                if now >= check_s:
-                    over = self._over_limit()
-                    if over is not None:
-                        return over
-                    check_s = time.monotonic() + _POLL_S
+        captures = self._captures()
+        # Not epoll, which takes a system call for each descriptor: most waits are short.
+        poll = select.poll()
+        for descriptor in (self.pidfd, *(capture.descriptor for capture in captures)):
+            poll.register(descriptor, select.POLLIN)
+        if channel is not None:
+            poll.register(channel, select.POLLIN)
+        while True:
+            wait_s = max(0.0, min(deadline_s, sample_s, check_s) - time.monotonic())
+            ready = {descriptor for descriptor, _ in poll.poll(wait_s * 1000)}
+            for capture in captures:
+                if capture.descriptor in ready and not capture.drain():
+                    poll.unregister(capture.descriptor)
+                if capture.over_limit:
+                    return End.OUTPUT_LIMIT
+            if channel is not None and channel in ready:
+                return None
+            if self.pidfd in ready:
+                death = self._observe_death()
+                killed = death is End.SIGNALED and self._ran_out_of_memory
+                return End.MEMORY_LIMIT if killed else death
+            now = time.monotonic()
+            if now >= min(deadline_s, sample_s):
+                spent = clock.sample(compiled_s())
+                left_s = min(spent.left_s(limit_s), idle_s - spent.idle_s)
+                if left_s <= 0:
+                    return End.TIME_LIMIT
+                deadline_s, sample_s = now + left_s, now + SAMPLE_S
+            if now >= check_s:
+                over = self._over_limit()
+                if over is not None:
+                    return over
+                check_s = time.monotonic() + _POLL_S
 
     def drain(self) -> None:
         """Read what the program has written so far."""
