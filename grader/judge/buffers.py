@@ -147,7 +147,7 @@ class Buffer:
         return None
 
     def message(self, slot: int, *, uninitialised: bool = False, local: bool = False) -> bytes:
-        """Return the payload of ATTACH.
+        """Return the buffer's part of the payload of ATTACH.
 
         `uninitialised` marks outputs as such; with `local`, the worker has memory of its own.
         """

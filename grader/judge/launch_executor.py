@@ -107,9 +107,12 @@ class LaunchExecutor:
     def attach(self, buffers: Sequence[Buffer], *, uninitialised: bool) -> Outcome:
         """Map the buffers."""
         self._program.grant_memory(sum(buffer.whole.numel() for buffer in buffers) / 2**20)
-        for slot, buffer in enumerate(buffers):
-            message = buffer.message(slot, uninitialised=uninitialised)
-            outcome = self._command(wire.ATTACH, message, (buffer.descriptor,))
+        parts = [
+            (buffer.message(slot, uninitialised=uninitialised), buffer.descriptor)
+            for slot, buffer in enumerate(buffers)
+        ]
+        for payload, descriptors in wire.attach_messages(parts):
+            outcome = self._command(wire.ATTACH, payload, descriptors)
             if not outcome.done:
                 return outcome
         return Outcome(status=Status.DONE)

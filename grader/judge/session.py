@@ -259,11 +259,13 @@ class Session:
             outcome = self._executor.attach(buffers, uninitialised=uninitialised)
             if not outcome.done:
                 return outcome
+        parts = []
         for slot, buffer in enumerate(buffers):
             local = self._executor is not None and buffer.role.written
             message = buffer.message(slot, uninitialised=uninitialised, local=local)
-            descriptors = () if local else (buffer.descriptor,)
-            outcome = self._command(wire.ATTACH, message, descriptors, wall_s=COMMAND_S)
+            parts.append((message, -1 if local else buffer.descriptor))
+        for payload, descriptors in wire.attach_messages(parts):
+            outcome = self._command(wire.ATTACH, payload, descriptors, wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
         return Outcome(status=Status.DONE)

@@ -14,7 +14,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 Result = TypeVar("Result")
@@ -25,7 +25,7 @@ REPORT_FD = 4
 
 # Commands.
 LOAD = 1  # load the submission
-ATTACH = 2  # map one buffer, whose descriptor comes with the message
+ATTACH = 2  # map buffers, whose descriptors come with the message
 CALL = 3  # call the entry
 COPY_IN = 4  # private transport: fill the worker's allocations from the mapped files
 COPY_OUT = 5  # private transport: the reverse, for outputs
@@ -65,12 +65,13 @@ WRITABLE = 1
 UNINITIALISED = 2  # uninitialised: a read before the first write is a fault
 READ = 4  # its contents are an input
 
-# slot, where, flags, dtype, dimensions, file bytes, data offset, data bytes, shape, name
+# A buffer of ATTACH: slot, where, flags, dtype, dimensions, file bytes, data offset, data bytes,
+# shape, name.
 BUFFER = struct.Struct("<IIIIIQQQ4q32s")
 
 
 class BufferMessage(NamedTuple):
-    """The payload of ATTACH; offset and sizes in bytes."""
+    """One buffer of ATTACH; offset and sizes in bytes."""
 
     slot: int
     where: int
@@ -93,13 +94,31 @@ class BufferMessage(NamedTuple):
         return bool(self.flags & UNINITIALISED)
 
 
-def unpack_buffer(payload: bytes) -> BufferMessage:
-    """Read the payload of ATTACH."""
-    slot, where, flags, dtype, rank, file_bytes, offset, size, *shape, name = BUFFER.unpack_from(
-        payload
-    )
-    extents, name = tuple(shape[:rank]), name.rstrip(b"\0")
-    return BufferMessage(slot, where, flags, DTYPES[dtype], extents, file_bytes, offset, size, name)
+def attach_messages(
+    buffers: Sequence[tuple[bytes, int]],
+) -> Iterator[tuple[bytes, tuple[int, ...]]]:
+    """Yield the payload and the descriptors of each ATTACH for these buffers.
+
+    A buffer is packed and has its descriptor with it, -1 if it is local.
+    """
+    for first in range(0, len(buffers), ATTACHED):
+        some = buffers[first : first + ATTACHED]
+        descriptors = tuple(descriptor for _, descriptor in some if descriptor >= 0)
+        yield b"".join(packed for packed, _ in some), descriptors
+
+
+def unpack_buffers(
+    payload: bytes, descriptors: Sequence[int]
+) -> Iterator[tuple[BufferMessage, int]]:
+    """Read the payload of ATTACH; yield each buffer and its descriptor, -1 for a local one."""
+    left = iter(descriptors)
+    for buffer in BUFFER.iter_unpack(payload):
+        slot, where, flags, dtype, rank, file_bytes, offset, size, *shape, name = buffer
+        extents, name = tuple(shape[:rank]), name.rstrip(b"\0")
+        message = BufferMessage(
+            slot, where, flags, DTYPES[dtype], extents, file_bytes, offset, size, name
+        )
+        yield message, -1 if where == LOCAL else next(left)
 
 
 # An argument of CALL: its kind, then 64 bits.
@@ -117,6 +136,7 @@ RUN_HEADER = struct.Struct("<III")
 SET = struct.Struct("<I")
 
 MESSAGE_BYTES = 32768
+ATTACHED = 200  # at most, by one message: the kernel passes on 253 descriptors
 # Of a request to a fork server: most of it are the folders that a worker may read.
 REQUEST_BYTES = 1 << 18
 REQUEST_DESCRIPTORS = 8
@@ -151,7 +171,7 @@ def receive(channel: socket.socket, poll_s: float = 0.0) -> tuple[int, int, byte
     It polls for `poll_s` before it sleeps, because waking up takes longer than polling.
     """
     poll_until_readable(channel, poll_s)
-    data, descriptors, _, _ = _or_lost(socket.recv_fds, channel, MESSAGE_BYTES, 8)
+    data, descriptors, _, _ = _or_lost(socket.recv_fds, channel, MESSAGE_BYTES, ATTACHED)
     if not data:
         raise EOFError
     number, command = COMMAND.unpack_from(data)
@@ -175,6 +195,16 @@ def carry_out(channel: socket.socket, handlers: Mapping[int, Handler], poll_s: f
         os.close(descriptor)
     answer(channel, number, *(result or (OK, 0)))
     return command
+
+
+def for_each_buffer(attach: Callable[[BufferMessage, int], None]) -> Handler:
+    """Return the handler of ATTACH that calls `attach` with each buffer and its descriptor."""
+
+    def handler(payload: bytes, descriptors: list[int]) -> None:
+        for message, descriptor in unpack_buffers(payload, descriptors):
+            attach(message, descriptor)
+
+    return handler
 
 
 def serve(channel: socket.socket, handlers: Mapping[int, Handler]) -> None:

@@ -27,8 +27,8 @@ from grader.worker import host_memory, worker_log
 class Buffer:
     """One attached buffer: its address for the kernel, and its file."""
 
-    def __init__(self, payload: bytes, descriptor: int) -> None:
-        self.about = wire.unpack_buffer(payload)
+    def __init__(self, about: wire.BufferMessage, descriptor: int) -> None:
+        self.about = about
         self.descriptor = descriptor
         self.address = 0
         self.file_address = 0
@@ -182,10 +182,10 @@ class Worker:
                 return wire.LOAD_FAILED
         return wire.OK
 
-    def attach(self, payload: bytes, descriptor: int) -> None:
+    def attach(self, about: wire.BufferMessage, descriptor: int) -> None:
         """Map one buffer in host memory, in device memory, or for a private allocation."""
         assert self._device is not None
-        buffer = Buffer(payload, descriptor)
+        buffer = Buffer(about, descriptor)
         if buffer.about.where == wire.HOST:
             buffer.address = buffer.map_file()
             self._device.attach_host(buffer)
@@ -273,7 +273,7 @@ def main() -> None:
             channel,
             {
                 wire.LOAD: lambda *_: (worker.load(), 0),
-                wire.ATTACH: lambda payload, descriptors: worker.attach(payload, descriptors[0]),
+                wire.ATTACH: wire.for_each_buffer(worker.attach),
                 wire.CALL: lambda payload, _: worker.call(payload),
                 wire.PREPARE: lambda payload, _: worker.prepare(payload),
                 wire.RUN: lambda *_: worker.run(),

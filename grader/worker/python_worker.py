@@ -148,9 +148,8 @@ class Worker:
         self._torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
         self._driver = cuda_driver.Driver()
 
-    def attach(self, payload: bytes, descriptor: int) -> None:
+    def attach(self, about: wire.BufferMessage, descriptor: int) -> None:
         """Make one tensor in the judge's buffer, or a private one of the same shape."""
-        about = wire.unpack_buffer(payload)
         kind = getattr(self._torch, about.dtype)
         local = about.where == wire.LOCAL
         if local:  # the executor has the judge's buffer
@@ -296,7 +295,7 @@ def serve(
             channel,
             {
                 wire.LOAD: lambda *_: (worker.load(), 0),
-                wire.ATTACH: lambda payload, fds: worker.attach(payload, fds[0] if fds else -1),
+                wire.ATTACH: wire.for_each_buffer(worker.attach),
                 wire.CALL: lambda payload, _: (worker.call(payload), 0),
                 wire.PREPARE: lambda payload, _: worker.prepare(payload),
                 wire.RUN: lambda *_: (worker.run(), 0),

@@ -118,9 +118,8 @@ class Executor:
 
     # ---- commands of the judge ----
 
-    def attach(self, payload: bytes, descriptor: int) -> None:
+    def attach(self, about: wire.BufferMessage, descriptor: int) -> None:
         """Map a buffer."""
-        about = wire.unpack_buffer(payload)
         address = host_memory.map_file(descriptor, about.file_bytes, writable=about.writable)
         self._mapped.append((address, about.file_bytes))
         whole = host_memory.bytes_at(address, about.file_bytes)
@@ -559,7 +558,7 @@ def serve(
     stream = _Link(link, channel)
     running = kind(mode, host_writes=host_writes)
     commands: dict[int, wire.Handler] = {
-        wire.ATTACH: lambda payload, descriptors: running.attach(payload, descriptors[0]),
+        wire.ATTACH: wire.for_each_buffer(running.attach),
         wire.DETACH: lambda *_: running.detach(),
         wire.BEGIN: lambda payload, _: running.begin(payload),
         wire.END: lambda *_: running.end(),

@@ -26,11 +26,10 @@ class Formula:
         self._code = compile(Path(self._path).read_text(encoding="utf-8"), self._path, "eval")
         return wire.OK, 0
 
-    def attach(self, payload: bytes, descriptors: list[int]) -> None:
+    def attach(self, about: wire.BufferMessage, descriptor: int) -> None:
         """Map one buffer."""
-        about = wire.unpack_buffer(payload)
         access = mmap.ACCESS_WRITE if about.writable else mmap.ACCESS_READ
-        mapped = mmap.mmap(descriptors[0], about.file_bytes, access=access)
+        mapped = mmap.mmap(descriptor, about.file_bytes, access=access)
         data = memoryview(mapped)[about.offset : about.offset + about.size]
         self._buffers[about.slot] = data.cast("f")
 
@@ -55,7 +54,7 @@ def main() -> None:
             socket.socket(fileno=wire.CHANNEL_FD),
             {
                 wire.LOAD: lambda *_: formula.load(),
-                wire.ATTACH: formula.attach,
+                wire.ATTACH: wire.for_each_buffer(formula.attach),
                 wire.CALL: lambda payload, _: formula.call(payload),
                 wire.DETACH: lambda *_: formula._buffers.clear(),
                 wire.FINISH: lambda *_: None,

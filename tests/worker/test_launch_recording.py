@@ -13,7 +13,7 @@ from recordings import Record, records, replay
 
 from grader.assignment.signature import ElementType
 from grader.judge.buffers import Buffer, make_buffer
-from grader.protocol import launches
+from grader.protocol import launches, wire
 from grader.protocol.launches import LaunchMode
 from grader.vocabulary import Device, Memory, Role
 from grader.worker import triton_executor, worker_log
@@ -78,7 +78,7 @@ class Call:
         )
         for slot, buffer in enumerate(self.buffers):
             message = buffer.message(slot, uninitialised=True)
-            self.executor.attach(message, buffer.descriptor)
+            wire.for_each_buffer(self.executor.attach)(message, [buffer.descriptor])
         self.executor.begin(struct.pack("<d", 10.0))
 
     def _buffer(self, name: str, role: Role) -> Buffer:

@@ -110,9 +110,13 @@ def executor(
     monkeypatch.chdir(tmp_path)
     made = triton_executor.Executor(LaunchMode(checked=request.param), host_writes=False)
     for slot, buffer in enumerate(buffers):
-        made.attach(buffer.message(slot, uninitialised=True), buffer.descriptor)
+        attach(made, buffer.message(slot, uninitialised=True), buffer)
     yield made
     made.detach()
+
+
+def attach(executor: triton_executor.Executor, message: bytes, buffer: Buffer) -> None:
+    wire.for_each_buffer(executor.attach)(message, [buffer.descriptor])
 
 
 def begin(executor: triton_executor.Executor, seconds: float = 10.0) -> None:
@@ -151,7 +155,7 @@ def test_an_idle_executor_leaves_launches_out(
     monkeypatch.chdir(tmp_path)
     idle = triton_executor.Executor(LaunchMode(idle=True), host_writes=True)
     for slot, buffer in enumerate(buffers):
-        idle.attach(buffer.message(slot), buffer.descriptor)
+        attach(idle, buffer.message(slot), buffer)
     begin(idle)
     before = buffers[1].snapshot().view(torch.int32)
     assert send(idle, launch(), IR.encode()) == {"wrote": []}
