@@ -48,6 +48,7 @@ from grader.gpu import nvml
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
+from grader.judge import session
 from grader.judge.python_server import PythonServer
 from grader.sandbox import cgroup
 from grader.submission.reader import read_submission
@@ -218,6 +219,7 @@ def soak(
     if not found:
         # nvcc is slower than everything else together, and only checks that a file compiles.
         toolchain.find_nvcc = lambda: None
+    session.COMMAND_S = 2.0  # attacks that take the judge's commands wait for its end
     server = PythonServer(Device.CUDA if found else Device.CPU)
     try:
         server.ready()

@@ -45,8 +45,10 @@ _FINDINGS_S = 0.5  # for the emulation's report of what it found before a time l
 _EXIT_S = 5.0  # from the end of the channel to the end of the process
 _TOOL_EXIT_S = 30.0  # the same for a tool, which writes its report meanwhile
 _TOOL_REPORT_S = 10.0  # for the report after a time limit; compute-sanitizer takes 1.3 s on an H200
-# For commands that run no student code: mapping gigabytes takes seconds.
-COMMAND_S = 30.0
+# For commands that run no student code: mapping gigabytes takes seconds. A driver serves one
+# process after another.
+COMMAND_S = 10.0
+_ON_A_GPU = 3.0  # times as long
 _REPORT_FLOODED = f"wrote more than {spawn.REPORT_BYTES >> 20} MiB of reports to the grader"
 _FOLDER_FILLED = f"wrote more than {spawn.Limits().folder_mib} MiB, or too many files"
 _CHANNEL_CLOSED = "closed its channel to the grader"
@@ -83,6 +85,7 @@ class Session:
         self._file = built.file
         self._imports = built.language.imported
         self._device = built.device
+        self._command_s = COMMAND_S * (_ON_A_GPU if built.device is Device.CUDA else 1.0)
         self._budget = budget
         self._compiled = built.compiled
         self._uses_compiled = self._imports and not mode.idle
@@ -265,14 +268,14 @@ class Session:
             message = buffer.message(slot, uninitialised=uninitialised, local=local)
             parts.append((message, -1 if local else buffer.descriptor))
         for payload, descriptors in wire.attach_messages(parts):
-            outcome = self._command(wire.ATTACH, payload, descriptors, wall_s=COMMAND_S)
+            outcome = self._command(wire.ATTACH, payload, descriptors, wall_s=self._command_s)
             if not outcome.done:
                 return outcome
         return Outcome(status=Status.DONE)
 
     def call(self, arguments: bytes, *, private: bool) -> Outcome:
         """Call the entry once; with private buffers, copy in before and out after."""
-        if private and not (copied := self._command(wire.COPY_IN, wall_s=COMMAND_S)).done:
+        if private and not (copied := self._command(wire.COPY_IN, wall_s=self._command_s)).done:
             return copied
         if (
             self._executor is not None
@@ -283,12 +286,12 @@ class Session:
         if self._executor is not None:
             outcome = self._executor.end(outcome)
         if outcome.done and private:
-            return self._command(wire.COPY_OUT, wall_s=COMMAND_S)
+            return self._command(wire.COPY_OUT, wall_s=self._command_s)
         return outcome
 
     def prepare(self, calls: bytes) -> Outcome:
         """Make the worker lay out the arguments of many calls, before a clock starts."""
-        return self._command(wire.PREPARE, calls, wall_s=COMMAND_S)
+        return self._command(wire.PREPARE, calls, wall_s=self._command_s)
 
     def run(self, *, wall_s: float) -> Outcome:
         """Make the prepared calls; the worker synchronises once, at the end."""
@@ -298,7 +301,7 @@ class Session:
         """Make the worker unmap all buffers."""
         if self._executor is not None and not (outcome := self._executor.detach()).done:
             return outcome
-        return self._command(wire.DETACH, wall_s=COMMAND_S)
+        return self._command(wire.DETACH, wall_s=self._command_s)
 
     def finish(self, wall_s: float) -> spawn.Ended:
         """Let the worker exit normally, and its tool write its report."""
