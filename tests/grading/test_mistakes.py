@@ -65,9 +65,11 @@ HANDED_IN = {
     "transpose.py": "transpose/v3_shared_tile.py",
     "transpose_tile.cu": "transpose/v3_shared_tile.cu",
 }
-# Sizes multiplied, of the cases that are graded: the smallest case that fails leads. A mistake
-# with `all_cases` fails in others only.
-MOST_ELEMENTS = 2**17
+# Sizes multiplied, of the cases that are graded: the smallest case that fails leads. Those of the
+# memory check are larger, as are those that show what a `large` mistake is; one with `all_cases`
+# fails in others only.
+MOST_ELEMENTS, MOST_OF_LARGE = 2**13, 2**17
+CALL_S = 0.5  # far more than such cases take
 # Those that a leading sentence may come from.
 CHECKS = frozenset({CheckName.RULES, CheckName.CORRECTNESS, CheckName.MEMORY})
 QUICK = frozenset(
@@ -102,22 +104,26 @@ def known(name: str) -> Assignment:
     return read_assignment(REPOSITORY / "assignments" / name)
 
 
-def small(name: str, *, all_cases: bool) -> Assignment:
+def small(name: str, mistake: dict[str, Any]) -> Assignment:
     """Return the assignment with a short limit, and only the cases that lead as a rule."""
     assignment = known(name)
-    limits = dataclasses.replace(assignment.limits, call_s=1.5)
-    cases = tuple(case for case in assignment.cases if all_cases or may_lead(case))
+    limits = dataclasses.replace(assignment.limits, call_s=CALL_S)
+    most = MOST_OF_LARGE if mistake.get("large") else MOST_ELEMENTS
+    cases = tuple(
+        case for case in assignment.cases if mistake.get("all_cases") or may_lead(case, most)
+    )
     return dataclasses.replace(assignment, limits=limits, cases=cases)
 
 
-def may_lead(case: CaseTemplate) -> bool:
+def may_lead(case: CaseTemplate, most: int) -> bool:
     elements = math.prod(size for size in case.sizes.values() if isinstance(size, int))
-    return case.visibility is Visibility.VISIBLE and elements <= MOST_ELEMENTS
+    most = MOST_OF_LARGE if case.memory else most
+    return case.visibility is Visibility.VISIBLE and elements <= most
 
 
 def grade(name: str, state: WorkerState) -> Report:
     folder, handed_in = submission(name)
-    assignment = small(folder, all_cases=MISTAKES[name].get("all_cases", False))
+    assignment = small(folder, MISTAKES[name])
     (file,) = handed_in.files
     kernel = next(kernel for kernel in assignment.kernels if file in kernel.files.values())
     return state.grade(
