@@ -34,7 +34,7 @@ from grader.sandbox import fork_server, policy, probe
 from grader.system import toolchain
 from grader.vocabulary import Device
 
-_LIMITS = {"build_s": 10, "load_s": 3, "call_s": 1, "output_kib": 64, "memory_mib": 256}
+_LIMITS = {"build_s": 5, "load_s": 3, "call_s": 1, "output_kib": 64, "memory_mib": 256}
 # On a GPU, a first call makes a context or compiles, in parallel with other tests.
 _LIMITS_ON_A_GPU = {**_LIMITS, "build_s": 60, "load_s": 20, "call_s": 5}
 _CASES = """\
