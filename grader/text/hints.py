@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 
@@ -30,6 +31,7 @@ def filled_pattern(table: str, key: str) -> str:
     return ".+".join(map(re.escape, _PLACEHOLDER.split(hints(table)[key])))
 
 
+@functools.lru_cache(maxsize=64)  # the cases of a submission have few patterns
 def matching_hint(message: str, *tables: str) -> str:
     """Return the first hint whose key, a regular expression, is found in the message, else ""."""
     patterns = (item for table in tables for item in hints(table).items())

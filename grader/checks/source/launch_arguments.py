@@ -357,10 +357,12 @@ def _highest(word: str, body: str) -> int:
     )
 
 
-def _triton(text: str) -> Iterator[_Call]:
+@functools.lru_cache(maxsize=4)
+def _triton(text: str) -> Sequence[_Call]:
     tree = parsed(text)
     if tree is None:
-        return
+        return ()
+    calls = []
     functions = [node for node in walk(tree) if isinstance(node, ast.FunctionDef)]
     jitted = {
         node.name: node
@@ -376,7 +378,7 @@ def _triton(text: str) -> Iterator[_Call]:
             if kernel is None:
                 continue
             grid = _grid(node.func.slice, function)
-            yield _Call(
+            call = _Call(
                 line=node.lineno,
                 kernel=kernel.name,
                 parameters=tuple(one.arg for one in kernel.args.args),
@@ -391,6 +393,8 @@ def _triton(text: str) -> Iterator[_Call]:
                 used=(_programs(kernel), 0),
                 shown=(_shown(ast.unparse(grid), "") if grid else "", ""),
             )
+            calls.append(call)
+    return calls
 
 
 def _constants(statements: Sequence[ast.stmt]) -> dict[str, str]:
