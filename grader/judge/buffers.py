@@ -117,9 +117,8 @@ class Buffer:
             else:
                 start = secrets.randbelow(_SECRET_BYTES - view.numel())
                 secret = _secret_bytes()[start : start + view.numel()]
-                # With numpy: torch distributes 64 KiB over threads, and on a busy machine waits
-                # some 20 ms for a thread that is not scheduled.
-                np.copyto(view.numpy(), secret)
+                # Written to the file: its pages need not be cleared first, nor mapped one by one.
+                os.pwrite(self.descriptor, secret.data, int(view.storage_offset()))
                 guards.append(torch.from_numpy(secret))
         self._guards = guards[0], guards[1]
 
@@ -202,7 +201,7 @@ def make_buffer(
         assert driver is not None
         whole, descriptor, release = _cuda_memory(size, driver)
     else:
-        whole, descriptor, release = _file_memory(name, size, sealed_input=not role.written)
+        (whole, descriptor), release = _file_memory(name, size), None
     where = wire.DEVICE
     if memory is Memory.HOST:
         where = wire.HOST
@@ -225,19 +224,21 @@ def make_buffer(
     except BaseException:  # the GPU may have no memory for the guards' copies
         buffer.close()
         raise
+    if not on_gpu:
+        # With the guards in the file: a seal against writes is one against the judge's as well.
+        seals = _SEALS | (0 if role.written else _F_SEAL_FUTURE_WRITE)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     return buffer
 
 
-def _file_memory(name: str, size: int, *, sealed_input: bool) -> tuple[torch.Tensor, int, Any]:
+def _file_memory(name: str, size: int) -> tuple[torch.Tensor, int]:
     total = -(-(size + 2 * GUARD_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE
     descriptor = os.memfd_create(f"grade-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, total)
     mapping = mmap.mmap(descriptor, total)
-    seals = _SEALS | (_F_SEAL_FUTURE_WRITE if sealed_input else 0)
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     # Through numpy the tensor keeps the mapping alive, until its last view is gone: no tensor ever
     # lies over unmapped memory.
-    return torch.from_numpy(np.frombuffer(mapping, dtype=np.uint8)), descriptor, None
+    return torch.from_numpy(np.frombuffer(mapping, dtype=np.uint8)), descriptor
 
 
 def _cuda_memory(size: int, driver: cuda_driver.Driver) -> tuple[torch.Tensor, int, Any]:
