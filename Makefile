@@ -37,8 +37,9 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --max-worke
 test: .venv/.ready-test
 	$(PYTEST) --dist loadfile -m "not slow and not alike"
 
+# Some tests wait for others' processes: a third worker uses the processor meanwhile.
 test-all: .venv/.ready-test-all
-	$(PYTEST) --dist loadgroup
+	$(PYTEST) -n 3 --dist loadgroup
 
 test-slow: .venv/.ready-test
 	$(PYTEST) --dist loadgroup -m slow
