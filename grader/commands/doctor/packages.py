@@ -18,7 +18,7 @@ from grader.commands.doctor.machine import NOTHING
 from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
 
 NUMBA = ("numba-cuda[cu13]>=0.30", "numpy<2.5")  # the extra `numba` of pyproject.toml
-_NUMPY_WITHOUT_NUMBA = (2, 5)  # pyproject.toml says why
+_NUMPY_WITHOUT_NUMBA, _OLD_NUMBA = (2, 5), (0, 30)  # pyproject.toml says why
 NO_TRITON = "Triton kernels cannot be graded here at all"
 
 
@@ -105,7 +105,8 @@ def judge_numba(facts: Facts, fixes: Fixes) -> Row:
     cost = "files in Numba, which some assignments take too, are not measured"
     if version is None:
         return note("numba", "none", cost=cost, fix=fixes.pip(*NUMBA))
-    if numpy is not None and numbers(numpy) >= _NUMPY_WITHOUT_NUMBA:
+    too_new = numpy is not None and numbers(numpy) >= _NUMPY_WITHOUT_NUMBA
+    if too_new and numbers(version)[:2] <= _OLD_NUMBA:
         found = f"{version}, which does not work with numpy {numpy}"
         return note("numba", found, cost=cost, fix=fixes.pip(*NUMBA))
     return ok("numba", version)
