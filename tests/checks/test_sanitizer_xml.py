@@ -191,6 +191,13 @@ extern "C" void silu(const float* input, float* output, int n)
             "passes the input `input` for `out`",
         ),
         (
+            "missing-guard.memcheck",
+            "",
+            "(scratch, output, n, n); cudaFree(scratch);"
+            " silu_kernel<<<dim3(n, n), dim3(16, 16)>>>(scratch, output, n, n);",
+            "frees `scratch`, and line 18 still uses it: free it at the end",
+        ),
+        (
             "missing-barrier.racecheck",
             "tile[0] = 1;",
             "(input, output, n, n);",

@@ -142,6 +142,8 @@ def _hints_of_kernel(found: Finding, built: Built, signature: Signature) -> Iter
         yield launch_hint(text, built.language.base, signature, kernel)
     if _PROVEN_HINT.fullmatch(found.hint) or proven(found.hint):
         yield found.hint
+    if outside and cuda and found.tool.startswith(_WITHOUT_NAMES):
+        yield freed_hint(text)  # memcheck does not know that there was an array
     if outside and cuda:
         away = runs_away(text) if (found.element or 0) < 0 else misses_end(text, found.line)
         if away is not None:
