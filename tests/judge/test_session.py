@@ -58,6 +58,38 @@ def test_every_command_has_a_number_of_its_own(channel: Channel) -> None:
     assert len(numbers) == 20
 
 
+def test_each_buffer_comes_with_its_descriptor_however_many_there_are(channel: Channel) -> None:
+    """Every third one is local to the worker, and has none."""
+    made: list[Buffer] = []
+    for number in range(wire.ATTACHED + 7):
+        buffer = make_buffer(
+            name=f"array{number}", role=Role.OUT, kind=ElementType.UINT8, shape=(1,),
+            memory=Memory.DEVICE, device=Device.CPU, private=False, driver=None,
+        )  # fmt: skip
+        buffer.fill(torch.tensor([number], dtype=torch.uint8))
+        made.append(buffer)
+    parts = [
+        (one.message(slot, local=local), -1 if local else one.descriptor)
+        for slot, one in enumerate(made)
+        for local in [slot % 3 == 0]
+    ]
+    seen: dict[int, int | None] = {}
+
+    def attach(about: wire.BufferMessage, descriptor: int) -> None:
+        there = descriptor >= 0
+        seen[about.slot] = os.pread(descriptor, 1, about.offset)[0] if there else None
+
+    messages = list(wire.attach_messages(parts))
+    for payload, descriptors in messages:
+        channel.send(wire.ATTACH, payload, descriptors)
+        wire.carry_out(channel.worker_end, {wire.ATTACH: wire.for_each_buffer(attach)})
+        assert channel.answer() is not None
+    for one in made:
+        one.close()
+    assert len(messages) == 2
+    assert seen == {n: None if n % 3 == 0 else n % 256 for n in range(len(made))}
+
+
 def test_an_answer_before_it_was_asked(channel: Channel) -> None:
     wire.answer(channel.worker_end, 0)
     with pytest.raises(StrayAnswerError, match="before the command"):
