@@ -219,7 +219,7 @@ def soak(
     if not found:
         # nvcc is slower than everything else together, and only checks that a file compiles.
         toolchain.find_nvcc = lambda: None
-    session.COMMAND_S = 2.0  # attacks that take the judge's commands wait for its end
+        session.COMMAND_S = 2.0  # attacks that take the judge's commands wait for its end
     server = PythonServer(Device.CUDA if found else Device.CPU)
     try:
         server.ready()

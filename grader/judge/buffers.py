@@ -201,7 +201,8 @@ def make_buffer(
         assert driver is not None
         whole, descriptor, release = _cuda_memory(size, driver)
     else:
-        (whole, descriptor), release = _file_memory(name, size), None
+        whole, descriptor = _file_memory(name, size)
+        release = None
     where = wire.DEVICE
     if memory is Memory.HOST:
         where = wire.HOST

@@ -85,7 +85,6 @@ class Session:
         self._file = built.file
         self._imports = built.language.imported
         self._device = built.device
-        self._command_s = COMMAND_S * (_ON_A_GPU if built.device is Device.CUDA else 1.0)
         self._budget = budget
         self._compiled = built.compiled
         self._uses_compiled = self._imports and not mode.idle
@@ -189,6 +188,10 @@ class Session:
     def alive(self) -> bool:
         """True while commands can be sent."""
         return self._alive
+
+    @property
+    def _command_s(self) -> float:
+        return COMMAND_S * (_ON_A_GPU if self._device is Device.CUDA else 1.0)
 
     def contribute_kernels(self) -> None:
         """Pass on the kernels compiled so far to later workers, and none compiled after that."""

@@ -83,8 +83,8 @@ def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         ("in_place", IN_PLACE, ("cuda",)),
         ("from_scalars", FROM_SCALARS, ("cuda",)),
         # A whole number of a float alone.
-        ("picture", (FROM_SCALARS[0], *FROM_SCALARS[2:]), ("triton",)),
-        ("other_types", OTHER_TYPES, ("cuda",)),
+        ("picture", (FROM_SCALARS[0], *FROM_SCALARS[2:]), ("cuda", "triton")),
+        ("other_types", OTHER_TYPES, ("cuda", "triton")),
         ("bare", (*ADDITION, "--kernel"), ("triton",)),
         ("typed", ("--types=T=float32,float16", *TYPED), ("cuda",)),
         ("two", ENTRIES, ("cuda", "triton")),

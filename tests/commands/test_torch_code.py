@@ -14,11 +14,8 @@ from grader.errors import ExitCode
 # g++ takes 10 s of processor time for torch's headers, and the machine may be busy.
 pytestmark = pytest.mark.timeout(300)
 
+# After the copy of the solved file.
 INTERRUPTED = """\
-import torch
-
-def transpose(input, output, rows, cols):
-    output.copy_(input.t())
     print(output.sum().item())
     output += 0.0
 """
@@ -44,7 +41,8 @@ def profiled(source: Path, target: Path, *arguments: str) -> str:
 
 @pytest.mark.slow
 def test_the_code_of_the_cpu_is_cpp_in_a_python_file_with_each_graph(tmp_path: Path) -> None:
-    (tmp_path / "v0_torch.py").write_text(INTERRUPTED, encoding="utf-8")
+    solved = (REPOSITORY / "reference/transpose/v0_torch.py").read_text(encoding="utf-8")
+    (tmp_path / "v0_torch.py").write_text(solved + INTERRUPTED, encoding="utf-8")
     target = tmp_path / "code.py"
     told = profiled(tmp_path, target, "transpose", "v0_torch", "--device", "cpu")
     assert "has the code that it generates, in C++" in told

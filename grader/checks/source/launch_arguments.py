@@ -360,9 +360,9 @@ def _highest(word: str, body: str) -> int:
 @functools.lru_cache(maxsize=4)
 def _triton(text: str) -> Sequence[_Call]:
     tree = parsed(text)
+    calls: list[_Call] = []
     if tree is None:
-        return ()
-    calls = []
+        return calls
     functions = [node for node in walk(tree) if isinstance(node, ast.FunctionDef)]
     jitted = {
         node.name: node

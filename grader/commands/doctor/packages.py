@@ -105,8 +105,7 @@ def judge_numba(facts: Facts, fixes: Fixes) -> Row:
     cost = "files in Numba, which some assignments take too, are not measured"
     if version is None:
         return note("numba", "none", cost=cost, fix=fixes.pip(*NUMBA))
-    too_new = numpy is not None and numbers(numpy) >= _NUMPY_WITHOUT_NUMBA
-    if too_new and numbers(version)[:2] <= _OLD_NUMBA:
+    if numbers(numpy) >= _NUMPY_WITHOUT_NUMBA and numbers(version)[:2] <= _OLD_NUMBA:
         found = f"{version}, which does not work with numpy {numpy}"
         return note("numba", found, cost=cost, fix=fixes.pip(*NUMBA))
     return ok("numba", version)
