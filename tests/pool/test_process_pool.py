@@ -1,4 +1,4 @@
-"""A pool worker's folder is removed when the worker ends, however it ends."""
+"""A pool worker has cores of its own, and its folder is removed when it ends, however it ends."""
 
 from __future__ import annotations
 
@@ -28,8 +28,20 @@ def answer(_: Question, state: WorkerState) -> str:
     return str(state.folder)
 
 
+def cores_of(_: Question, state: WorkerState) -> str:
+    return " ".join(map(str, sorted(os.sched_getaffinity(0))))
+
+
 def failed(_: Question, how: str) -> str:
     return how
+
+
+def test_each_worker_has_cores_of_its_own() -> None:
+    with Pool[Question, str](2, "test_process_pool:cores_of", failed) as pool:
+        first, second = (set(cores.split()) for _, cores in pool.results([Question(), Question()]))
+    usable = set(map(str, os.sched_getaffinity(0)))
+    assert first | second == usable
+    assert not first & second or len(usable) == 1
 
 
 def test_a_folder_is_kept_until_the_end() -> None:
