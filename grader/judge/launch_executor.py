@@ -132,7 +132,7 @@ class LaunchExecutor:
         ended = self._command(wire.END)
         told = tuple(record for record in outcome.records if record.get("record") not in _OWN)
         if not ended.done:
-            return replace(ended, records=told)
+            return replace(ended, records=(*told, *ended.records))
         own = [self._with_text(r) for r in parse_records(self._report.text(self._from))]
         kinds = {record.get("record") for record in own}
         status = outcome.status

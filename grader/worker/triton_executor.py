@@ -575,7 +575,7 @@ def serve(
                 answer, more = running.message(header, blobs)
                 launches.send(stream, answer, more)
                 continue
-            except (EOFError, OSError):
+            except (EOFError, ConnectionError):
                 pass  # the worker is gone
             except launches.ProtocolError as error:
                 running.forged(str(error))

@@ -694,6 +694,17 @@ def test_a_worker_that_hangs_up(served: Served) -> None:
     served.link = socket.socket()
 
 
+def test_a_file_that_cannot_be_written_ends_the_executor_not_the_link(tmp_path: Path) -> None:
+    (tmp_path / "0.ttir").mkdir()  # as on a full disk
+    served = Served(tmp_path)
+    served.begin()
+    launches.send(served.link, launch(), [IR.encode()])
+    _, status = os.waitpid(served.pid, 0)
+    for one in (served.report, served.link, served.channel):
+        one.close()
+    assert os.waitstatus_to_exitcode(status) == 70
+
+
 @pytest.mark.parametrize("receive", [launches.receive])
 def test_frames_arrive_as_they_were_sent(receive: Callable[..., Any]) -> None:
     ours, theirs = socket.socketpair()
