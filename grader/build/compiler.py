@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,8 @@ _REFUSED = re.compile(
     r"^[^\s:]*(?:g\+\+|gcc|clang|collect2)[^\s:]*: fatal error: .*fork: Resource temporarily", re.M
 )
 _REFUSALS = 3  # in a row, while an empty file compiles each time
+_FULL = {os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT)}
+_SPACE = 64 << 20  # bytes: more than any compilation needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +187,7 @@ def _compile_once(
         )
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
+        require_space(scratch, ended)
         if ended.ok and output is not None:
             try:
                 made = scratch_dir.read(scratch / product, _FILE_MIB << 20)
@@ -197,6 +201,17 @@ def _compile_once(
                     dump = scratch_dir.read(scratch / compiler.dump, _FILE_MIB << 20)
                     output.with_name(compiler.dump).write_bytes(dump)
         return ended
+
+
+def require_space(folder: Path, ended: spawn.Ended) -> None:
+    """Raise OSError if a compiler failed in this folder because the disk, or a quota, is full.
+
+    Its message alone does not prove that: a file can make its compiler print any line.
+    """
+    if ended.ok or not any(text in ended.output for text in _FULL):
+        return
+    with (folder / "space").open("xb") as file:
+        os.posix_fallocate(file.fileno(), 0, _SPACE)
 
 
 def _evidence(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from grader.assignment.libraries import LIBRARIES, forbidden_features
 from grader.build.artifact import Rejected
-from grader.build.compiler import Compiler
+from grader.build.compiler import Compiler, require_space
 from grader.build.diagnostics import SHOWN
 from grader.emulation import cuda_cpp
 from grader.emulation.cuda_cpp import Mode
@@ -293,7 +293,7 @@ def compile_own(command: list[str], output: Path, what: str, *sources: Path) -> 
     """Run a command on code of the grader's that writes `output.name`, and copy that to `output`.
 
     The sources are copied to where the command runs. Raises ToolError if it fails; `what` is the
-    product's name in the message.
+    product's name in the message. Raises OSError if the disk is full.
     """
     with scratch_folder("grade-own-") as scratch:
         for source in sources:
@@ -304,6 +304,7 @@ def compile_own(command: list[str], output: Path, what: str, *sources: Path) -> 
             environment=spawn.clean_environment(scratch),
             wall_s=_OWN_WALL_S,
         )
+        require_space(scratch, ended)
         if not ended.ok:
             raise ToolError(
                 f"{command[0]} cannot compile {what}:\n{ended.output[-2000:]}",
