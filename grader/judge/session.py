@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.errors import GraderError
+from grader.errors import GraderError, ToolError
 from grader.gpu.target import course_target
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.launch_executor import LaunchExecutor
@@ -32,7 +32,7 @@ from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
 from grader.sandbox.quick_start import quick_start
-from grader.sandbox.scratch_dir import scratch_folder
+from grader.sandbox.scratch_dir import refuses_programs, scratch_folder
 from grader.system import process_tree
 from grader.vocabulary import Device
 
@@ -109,6 +109,12 @@ class Session:
             link = None
             # Timed calls launch nothing without a GPU: only tests time there.
             executed = built.device is Device.CPU and not mode.tuning
+            # Launches are executed from their IR; all else loads what was compiled into the folder.
+            if not (self._imports and executed) and refuses_programs(self._folder):
+                raise ToolError(
+                    f"no program can run from {self._folder.parent}: it is mounted noexec",
+                    tip="set TMPDIR to a folder on another disk",
+                )
             if self._imports and server is None and (executed or tool_command is None):
                 raise GraderError("a Python submission needs the Python server")
             if self._imports and executed:

@@ -203,7 +203,10 @@ class Pool(Generic[T, A]):
         with theirs:
             command = python_command(
                 "grader.pool.worker_process",
-                *(self._function, theirs.fileno(), os.getpid(), *self._share(slot)),
+                self._function,
+                theirs.fileno(),
+                os.getpid(),
+                *self._share(slot),
             )
             process = retry_start(
                 lambda: subprocess.Popen(

@@ -36,6 +36,11 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
         remove(folder)
 
 
+def refuses_programs(folder: Path) -> bool:
+    """True if no program or library in the folder can run: its disk is mounted `noexec`."""
+    return bool(os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0))
+
+
 def remove(folder: Path) -> None:
     """Remove a folder and all in it; what cannot be removed stays, without an error."""
     try:

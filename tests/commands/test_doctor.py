@@ -26,6 +26,7 @@ from grader.commands.doctor.facts import (
     Compilers,
     Graphics,
     Packages,
+    Place,
     Python,
     Storage,
     System,
@@ -96,11 +97,8 @@ CPU_MACHINE = Facts(
         triton_problem=None,
     ),
     storage=Storage(
-        cache=Path("/home/ada/.cache/gpu-grade"),
-        cache_problem=None,
-        cache_free_mib=50000,
-        scratch=Path("/tmp"),
-        scratch_free_mib=9000,
+        cache=Place(folder=Path("/home/ada/.cache/gpu-grade"), problem=None, free_mib=50000),
+        scratch=Place(folder=Path("/tmp"), problem=None, free_mib=9000),
     ),
 )
 
@@ -120,6 +118,9 @@ GPU_MACHINE = replace(
         torch_import=TorchImport(problem=None, cuda_build=(13, 0)),
     ),
 )
+
+
+FULL = Place(folder=Path("/full"), problem=None, free_mib=12)
 
 
 def changed(facts: Facts, part: str, **values: Any) -> Facts:
@@ -270,15 +271,17 @@ def test_compiler_that_was_passed_over_is_named() -> None:
     assert one.found == "not used: /opt/g++: it is clang"
 
 
-def test_cache_that_cannot_be_written() -> None:
-    facts = changed(CPU_MACHINE, "storage", cache_problem="Read-only file system")
-    assert row(facts, "cache").state is RowState.BROKEN
-    assert "GRADE_CACHE_DIR" in row(facts, "cache").fix
+@pytest.mark.parametrize(("thing", "fix"), [("cache", "GRADE_CACHE_DIR"), ("scratch", "TMPDIR")])
+def test_folder_that_cannot_hold_a_build(thing: str, fix: str) -> None:
+    place = Place(folder=Path("/there"), problem="Read-only file system", free_mib=9000)
+    facts = changed(CPU_MACHINE, "storage", **{thing: place})
+    assert row(facts, thing).state is RowState.BROKEN
+    assert fix in row(facts, thing).fix
     assert not doctor.diagnose(facts).ability.anything
 
 
 def test_full_disk() -> None:
-    facts = changed(CPU_MACHINE, "storage", scratch_free_mib=12)
+    facts = changed(CPU_MACHINE, "storage", scratch=FULL)
     assert row(facts, "scratch").state is RowState.MISMATCHED
     assert "12 MiB" in row(facts, "scratch").found
 
@@ -588,8 +591,8 @@ BAD_MACHINES = {
     "exclusive": exclusive(),
     "hidden": changed(GPU_MACHINE, "graphics", visible=(), visible_setting=""),
     "no driver": changed(CPU_MACHINE, "graphics", on_bus=1),
-    "full": changed(CPU_MACHINE, "storage", cache_free_mib=1, scratch_free_mib=1),
-    "read-only": changed(CPU_MACHINE, "storage", cache_problem="Permission denied"),
+    "full": changed(CPU_MACHINE, "storage", cache=FULL, scratch=FULL),
+    "read-only": changed(CPU_MACHINE, "storage", cache=replace(FULL, problem="Permission denied")),
     "no venv": changed(CPU_MACHINE, "python", in_venv=False, can_make_venv=False),
     "old kernel": changed(CPU_MACHINE, "system", lacks=("memfd_create",)),
 }
@@ -683,7 +686,7 @@ def test_cache_on_a_file_where_a_folder_should_be(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "file" / "cache"))
-    assert collection.look_at_storage().cache_problem is not None
+    assert collection.look_at_storage().cache.problem is not None
 
 
 @pytest.mark.slow

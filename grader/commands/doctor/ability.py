@@ -40,7 +40,8 @@ def ability(facts: Facts) -> Ability:
         facts.system.name == "Linux"
         and facts.system.wsl != 1
         and not facts.system.lacks
-        and facts.storage.cache_problem is None
+        and facts.storage.cache.problem is None
+        and facts.storage.scratch.problem is None
         and imported is not None
         and imported.problem is None
         and numbers(packages.torch) >= MINIMUM_TORCH

@@ -30,6 +30,7 @@ from grader.commands.doctor.facts import (
     Facts,
     Graphics,
     Packages,
+    Place,
     Python,
     Storage,
     System,
@@ -40,6 +41,7 @@ from grader.gpu import mps, nvml
 from grader.gpu.target import course_target, use_target
 from grader.protocol.targets import Target
 from grader.sandbox.level import Isolation
+from grader.sandbox.scratch_dir import refuses_programs
 from grader.system import toolchain
 from grader.system.cache import cache_root
 from grader.system.toolchain import Search, Tool
@@ -186,15 +188,8 @@ def look_at_packages(*, on_gpu: bool) -> Packages:
 
 
 def look_at_storage() -> Storage:
-    """Try to write into the cache folder as a build does, and measure the free space."""
-    cache, scratch = cache_root(), Path(tempfile.gettempdir())
-    return Storage(
-        cache=cache,
-        cache_problem=_cache_problem(cache),
-        cache_free_mib=_free_mib(cache),
-        scratch=scratch,
-        scratch_free_mib=_free_mib(scratch),
-    )
+    """Try to write into the folders as a build does, and measure the free space."""
+    return Storage(cache=_place(cache_root()), scratch=_place(Path(tempfile.gettempdir())))
 
 
 def look_at_isolation(system: System, *, on_gpu: bool) -> Isolation | None:
@@ -215,6 +210,8 @@ def try_cxx(tool: Tool) -> str | None:
         command = [str(tool.path), "-std=c++17", "-shared", "-fPIC", "-o", str(library)]
         if problem := _compile([*command, str(source)]):
             return problem
+        if refuses_programs(Path(folder)):
+            return None  # `Storage` has this problem: it is none of the compiler
         try:
             answer: int = ctypes.CDLL(str(library)).answer()
         except OSError as error:
@@ -310,14 +307,18 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def _cache_problem(cache: Path) -> str | None:
+def _place(folder: Path) -> Place:
+    return Place(folder=folder, problem=_problem_of(folder), free_mib=_free_mib(folder))
+
+
+def _problem_of(folder: Path) -> str | None:
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            (Path(folder) / "trial").write_bytes(bytes(4096))
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as trial:
+            (Path(trial) / "trial").write_bytes(bytes(4096))
     except OSError as error:
         return error.strerror or str(error)
-    if hasattr(os, "ST_NOEXEC") and os.statvfs(cache).f_flag & os.ST_NOEXEC:
+    if refuses_programs(folder):
         return "programs may not be loaded from it (mounted noexec)"
     return None
 

@@ -112,14 +112,20 @@ class Packages:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A folder; `problem` says why no build can be written there, and loaded from there."""
+
+    folder: Path
+    problem: str | None
+    free_mib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
     """The folders where builds are cached and where they are made."""
 
-    cache: Path
-    cache_problem: str | None
-    cache_free_mib: int
-    scratch: Path
-    scratch_free_mib: int
+    cache: Place
+    scratch: Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

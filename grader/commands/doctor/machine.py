@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grader.commands.doctor.ability import MINIMUM_CXX
-from grader.commands.doctor.facts import Facts, Python, Storage, System, reasons
+from grader.commands.doctor.facts import Facts, Place, Python, Storage, System, reasons
 from grader.commands.doctor.fixes import Fixes
 from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
 from grader.sandbox.level import Isolation, Level
@@ -114,18 +114,24 @@ def judge_isolation(isolation: Isolation | None) -> Iterator[Row]:
 
 def judge_storage(storage: Storage) -> Iterator[Row]:
     """Report whether builds can be cached, and whether there is space."""
-    if storage.cache_problem is not None:
-        found = f"{storage.cache}: {storage.cache_problem}"
-        yield broken("cache", found, cost=NOTHING, fix='export GRADE_CACHE_DIR="$(mktemp -d)"')
-    for thing, place, free_mib, fix in (
-        ("cache", storage.cache, storage.cache_free_mib, f"rm -rf {storage.cache}"),
-        ("scratch", storage.scratch, storage.scratch_free_mib, "export TMPDIR=FOLDER"),
-    ):
-        if free_mib < ENOUGH_MIB:
-            cost = "builds and reports may fail for lack of space"
-            yield mismatched(thing, f"{place}: {free_mib} MiB free", cost=cost, fix=fix)
-        elif thing == "scratch" or storage.cache_problem is None:
-            yield ok(thing, f"{place}, {_gib(free_mib)} free")
+    cache, scratch = storage.cache, storage.scratch
+    another = 'export GRADE_CACHE_DIR="$(mktemp -d)"'
+    yield from _judge_place("cache", cache, another=another, space=f"rm -rf {cache.folder}")
+    another = "export TMPDIR=FOLDER"
+    yield from _judge_place("scratch", scratch, another=another, space=another)
+
+
+def _judge_place(thing: str, place: Place, *, another: str, space: str) -> Iterator[Row]:
+    """Report on a folder; the fixes choose another one, and make space."""
+    if place.problem is not None:
+        found = f"{place.folder}: {place.problem}"
+        yield broken(thing, found, cost=NOTHING, fix=another)
+    if place.free_mib < ENOUGH_MIB:
+        found = f"{place.folder}: {place.free_mib} MiB free"
+        cost = "builds and reports may fail for lack of space"
+        yield mismatched(thing, found, cost=cost, fix=space)
+    elif place.problem is None:
+        yield ok(thing, f"{place.folder}, {_gib(place.free_mib)} free")
 
 
 def _gib(mib: int) -> str:

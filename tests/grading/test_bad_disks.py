@@ -1,4 +1,4 @@
-"""A full disk is named, and costs no submission a point."""
+"""A disk that is full, or from which no program runs, is named, and costs no points."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ CHECKS = frozenset({CheckName.CORRECTNESS, CheckName.MEMORY})
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
-    """Mount a disk of a size for all temporary files."""
+def disk_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Path]]:
+    """Mount a disk with such options for all temporary files."""
     mounted = []
 
-    def mount(size: str) -> Path:
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(tmp_path)]
+    def mount(options: str) -> Path:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(tmp_path)]
         if os.geteuid() or subprocess.run(command, capture_output=True).returncode:
             pytest.skip("needs the right to mount a tmpfs")
         mounted.append(tmp_path)
@@ -67,20 +67,31 @@ def graded(language: Language) -> Report:
 
 
 @pytest.mark.usefixtures("no_nvcc")
-def test_no_space_to_compile_is_an_error_of_the_grader(small_disk: Callable[[str], Path]) -> None:
-    disk = small_disk("1m")
+def test_no_space_to_compile_is_an_error_of_the_grader(disk_with: Callable[[str], Path]) -> None:
+    disk = disk_with("size=1m")
     (kernel,) = graded(Language.CUDA).kernels
     assert kernel.verdict is Verdict.GRADER_ERROR
     assert f"no space is left in {disk}" in " ".join(check.message for check in kernel.checks)
 
 
-def test_no_space_for_a_launch_leaves_the_points_open(small_disk: Callable[[str], Path]) -> None:
-    disk = small_disk("16k")
+def test_no_space_for_a_launch_leaves_the_points_open(disk_with: Callable[[str], Path]) -> None:
+    disk = disk_with("size=16k")
     (kernel,) = graded(Language.TRITON).kernels
     # Executor and compile gate share the disk: either may be the first to find it full.
     assert kernel.verdict in (Verdict.NOT_MEASURED, Verdict.GRADER_ERROR)
     told = " ".join(check.message for check in kernel.checks)
     assert "No space left on device" in told or f"no space is left in {disk}" in told
+
+
+@pytest.mark.usefixtures("no_nvcc")
+def test_a_disk_from_which_no_program_runs(disk_with: Callable[[str], Path]) -> None:
+    disk = disk_with("size=200m,noexec")
+    (kernel,) = graded(Language.CUDA).kernels
+    assert kernel.verdict is Verdict.GRADER_ERROR
+    told = " ".join(check.message for check in kernel.checks)
+    assert f"no program can run from {disk}: it is mounted noexec" in told
+    (kernel,) = graded(Language.TRITON).kernels  # from its IR
+    assert kernel.verdict is Verdict.ACCEPTED
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
