@@ -33,8 +33,10 @@ def as_grader_error(error: Exception) -> GraderError:
         return _disk_full()
     frames = traceback.extract_tb(error.__traceback__)
     place = f" in {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    # The system's word for it, such as "Too many open files", quotes nothing.
+    reason = f" ({os.strerror(error.errno)})" if isinstance(error, OSError) and error.errno else ""
     return GraderError(
-        f"an unexpected {type(error).__name__}{place}",
+        f"an unexpected {type(error).__name__}{place}{reason}",
         tip="for staff: set GRADE_DEBUG=1 and report what it prints",
     )
 

@@ -155,3 +155,9 @@ def test_a_quota_may_be_that_of_either_folder() -> None:
     told = internal_error.as_grader_error(OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)))
     assert told.message.startswith("no space is left in ")
     assert str(cache_root()) in told.message or str(tempfile.gettempdir()) in told.message
+
+
+def test_another_refusal_of_the_system_is_told_in_its_words_without_a_path() -> None:
+    error = OSError(errno.EMFILE, "of a hidden case", "/a/secret")
+    told = internal_error.as_grader_error(error).message
+    assert told == f"an unexpected OSError ({os.strerror(errno.EMFILE)})"
