@@ -3,6 +3,7 @@
 a check             earns all of its points, a share if its outcome has one, or none
 several outcomes    divide the points by weight (correctness: by number of cases)
 needs right cases   its points are pending while the cases are undecided, lost if they are wrong
+a GPU stops         right cases, too, earn nothing if the memory check finds where every GPU stops
 not run yet         its points are pending, neither won nor lost
 """
 
@@ -38,6 +39,8 @@ def results(state: FileState, options: Options, *, finished: bool) -> list[Check
     else:
         for name, outcomes in state.found.items():
             lines += check_results(kernel, named(name), outcomes, correct=state.correct)
+        if state.stops:
+            lines = [_stopped(line) for line in lines]
         if state.failure is None and not finished:
             lines += _not_yet(state, options)
     if state.failure is not None:
@@ -131,6 +134,14 @@ def _if_correct(line: CheckResult, correct: bool | None) -> CheckResult:
         return replace(line, pending=0.0)
     unearned = "its points count only when the cases are right"
     return replace(line, score=0.0, message=f"{line.message}; {unearned}")
+
+
+def _stopped(line: CheckResult) -> CheckResult:
+    """Return the line of a check of a kernel at which every GPU stops."""
+    if line.check is not CheckName.CORRECTNESS or not (line.score or line.pending):
+        return line
+    why = "no points: a GPU stops at the misaligned access"
+    return replace(line, score=0.0, pending=0.0, message=f"{line.message}; {why}")
 
 
 def _unearned(lines: list[CheckResult], verdict: Verdict, why: str) -> list[CheckResult]:

@@ -9,6 +9,7 @@ from typing import Any
 from grader.build.artifact import Built, Rejected
 from grader.checks.check import CheckOutcome, KernelFile
 from grader.errors import GraderError
+from grader.report.evidence import MemoryEvidence
 from grader.vocabulary import CheckName
 
 
@@ -43,7 +44,18 @@ class FileState:
     @property
     def correct(self) -> bool | None:
         """Whether the cases are right; None if that is unknown or was filtered out."""
-        return all_right(self.found.get(CheckName.CORRECTNESS, ()))
+        return not self.stops and all_right(self.found.get(CheckName.CORRECTNESS, ()))
+
+    @property
+    def stops(self) -> bool:
+        """True if a kernel has an access at which every GPU stops, whatever a CPU computes."""
+        found = (one.evidence for one in self.found.get(CheckName.MEMORY, ()))
+        return any(
+            finding.kind == "misaligned" and finding.severity == "error" and finding.kernel
+            for evidence in found
+            if isinstance(evidence, MemoryEvidence)
+            for finding in evidence.findings
+        )
 
     @property
     def failed(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sample_reports
@@ -16,23 +17,26 @@ from grader.assignment.model import Assignment, Kernel
 from grader.assignment.signature import Signature
 from grader.assignment.tolerance import Tolerance
 from grader.build.artifact import Rejected
-from grader.checks.check import CheckOutcome
+from grader.checks.check import CheckOutcome, KernelFile
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.check import CorrectnessCheck, by_visibility, hidden_elsewhere
 from grader.checks.counters.check import CountersCheck
 from grader.checks.memory.check import MemoryCheck
 from grader.errors import GraderError
 from grader.grading import check_results, score
-from grader.grading.file_state import all_right
+from grader.grading.file_state import FileState, all_right
+from grader.grading.plan import Options
 from grader.report.evidence import (
     BuildEvidence,
     CaseResult,
     CorrectnessEvidence,
     CountersEvidence,
+    Finding,
     MemoryEvidence,
 )
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
+from grader.submission.reader import SourceFile
 from grader.vocabulary import CheckName, Language, Visibility
 
 KERNEL = Kernel(
@@ -406,6 +410,46 @@ def test_memory_points_wait_for_a_correctness_that_is_pending() -> None:
 def test_memory_points_of_a_wrong_kernel_are_not_pending() -> None:
     check = memory(Verdict.NOT_MEASURED, correct=False)
     assert (check.score, check.pending) == (0.0, 0.0)
+
+
+def stopped(*findings: Finding) -> list[CheckResult]:
+    """Return the lines of a kernel with right cases in which the memory check found these."""
+    cases = by_visibility(sample_reports.correctness((case(9), unseen(10))))
+    verdict = Verdict.MEMORY_ERROR if findings else Verdict.ACCEPTED
+    memory = CheckOutcome(
+        diagnosis=Diagnosis(verdict, "it says so"),
+        evidence=sample_reports.memory_evidence(*findings),
+    )
+    file = KernelFile(kernel=KERNEL, language=Language.CUDA, source=SourceFile(path="silu.cu"))
+    found: dict[CheckName, tuple[CheckOutcome[Any], ...]]
+    found = {CheckName.CORRECTNESS: tuple(cases), CheckName.MEMORY: (memory,)}
+    state = FileState(file=file, build=BUILT, found=found)
+    lines = check_results.results(state, Options(), finished=True)
+    return [line for line in lines if line.check is CheckName.CORRECTNESS]
+
+
+MISALIGNED = sample_reports.finding("misaligned", 16)
+
+
+def test_right_cases_earn_nothing_where_every_gpu_stops() -> None:
+    lines = stopped(sample_reports.finding("leak", 3), MISALIGNED)
+    assert len(lines) == 2
+    for line in lines:
+        assert (line.verdict, line.score, line.pending) == (Verdict.ACCEPTED, 0.0, 0.0)
+        assert line.message.endswith("; no points: a GPU stops at the misaligned access")
+
+
+@pytest.mark.parametrize(
+    "findings",
+    [
+        (),
+        (sample_reports.finding("out_of_bounds", 16),),
+        (replace(MISALIGNED, severity="warning"),),
+        (replace(MISALIGNED, kernel=None),),  # in host code, which a CPU runs
+    ],
+)
+def test_right_cases_keep_their_points_with_another_finding(findings: tuple[Finding, ...]) -> None:
+    assert sum(line.score or 0.0 for line in stopped(*findings)) == 75.0
 
 
 # --- counters --------------------------------------------------------------------------------
