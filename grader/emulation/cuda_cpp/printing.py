@@ -42,7 +42,8 @@ def print_report(
     for finding in report.findings:
         place = _place(finding.file, finding.line, paths)
         times = f" [{finding.count} times]" if finding.count > 1 else ""
-        print(f"{place}{finding.severity}: {finding.kind}: {finding.sentence()}{times}", file=to)
+        kind = finding.kind.replace("_", " ")
+        print(f"{place}{finding.severity}: {kind}: {finding.sentence()}{times}", file=to)
         if finding.parted_by:
             print(f"{place}note: {finding.parted_by} parts these accesses", file=to)
     for sentence in report.unsupported:

@@ -169,7 +169,7 @@ def test_a_program_that_is_stopped_shows_what_was_found(tmp_path: Path) -> None:
     )
     done = tool("kernel.cu", "--timeout", "1", folder=tmp_path, text=text)
     assert (done.returncode, done.stderr) == (1, "stopped after 1 s\n")
-    assert "kernel.cu:1: error: out_of_bounds" in done.stdout
+    assert "kernel.cu:1: error: out of bounds" in done.stdout
 
 
 def test_grade_run_takes_several_files_and_the_arguments_of_the_program(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_grade_run_takes_several_files_and_the_arguments_of_the_program(tmp_path
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
     assert lines[:3] == ["-5", "--fast", "x.cu"]
-    assert lines[3].startswith("in/kernel.cu:1: error: out_of_bounds: ")
+    assert lines[3].startswith("in/kernel.cu:1: error: out of bounds: ")
 
 
 def test_included_files_of_any_name_may_launch(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_included_files_of_any_name_may_launch(tmp_path: Path) -> None:
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    assert done.stdout.startswith("lib/fill.inl:1: error: out_of_bounds: ")
+    assert done.stdout.startswith("lib/fill.inl:1: error: out of bounds: ")
 
 
 def test_only_code_that_is_compiled_needs_a_gpu(tmp_path: Path) -> None:
