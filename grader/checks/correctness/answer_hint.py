@@ -16,6 +16,7 @@ from grader.checks.source.cuda_grid import (
     block_hint,
     grid_hint,
     partial_sums_hint,
+    short_bound_hint,
     shuffle_hint,
     size_of_other_grids_hint,
     tree_hint,
@@ -131,6 +132,7 @@ def _hints(seen: Seen, built: Built, signature: Signature) -> Iterator[str]:
         yield few_bins(text, [one.shape[0].text for one in outputs if one.shape]) if triton else ""
         yield _launched_wrong(built, signature)
     if cuda:
+        yield short_bound_hint(text) if pattern.startswith(("only the last", "the last ")) else ""
         yield _of_host_code(seen, text, signature)
     if cuda and (not known or pattern.startswith(("wrong exactly", "every element is"))):
         yield cast_hint(text)

@@ -89,6 +89,26 @@ def grid_hint(
     )
 
 
+def short_bound_hint(text: str) -> str:
+    """Return which bound in a kernel leaves out the last element, as `i < n - 1`; "" if none does.
+
+    In a kernel of pairs that may be the bound of the whole ones.
+    """
+    index = r"(?<![\w.])[\w.]+(?:\s*\+\s*[\w.]+){0,3}"
+    found = []
+    for kernel in cpp_code.kernels(text).values():
+        if re.search(r"\breinterpret_cast\b|\b\w+2\b", kernel.body):
+            return ""
+        sizes = "|".join(map(re.escape, filter(None, kernel.parameters)))
+        short = rf"({index}\s*(?:<|>=)\s*({sizes}))\s*-\s*1\b(?!\s*[*/])"
+        found += [(kernel, bound) for bound in re.finditer(short, kernel.body)]
+    if len(found) != 1:
+        return ""
+    ((kernel, bound),) = found
+    line = cpp_code.line_at(kernel.body, bound.start()) + kernel.line - 1
+    return f"`{bound[0]}` in line {line} leaves out what is before `{bound[2]}`: `{bound[1]}`"
+
+
 def refused_grid_hint(text: str, line: int | None) -> str:
     """Return why the launch in a line has no blocks, or too many threads in one; or ""."""
     host = cpp_code.host_code(text)

@@ -45,6 +45,8 @@ def triton_grid_hint(
     functions = [node for node in walk(tree) if isinstance(node, ast.FunctionDef)]
     body = next((one for one in functions if one.name == kernel), None)
     launched = _launches(functions, kernel)
+    if body is not None and not launched and not sizes_only:  # the grader launches it
+        return _short_mask(body) or _short_range(body)
     if body is None or len(launched) != 1:
         return ""
     ((call, function),) = launched
@@ -466,7 +468,9 @@ def _short_range(kernel: ast.FunctionDef) -> str:
         if ast.unparse(loop.iter.func) not in ("range", "tl.range") or len(given) != 3:
             continue
         begin, end, step = map(ast.unparse, given)
-        whole = re.fullmatch(rf"(\w+) - {re.escape(step)}(?: \+ 1)?|(\w+) // .* \* .*", end)
+        widths = [re.escape(one.arg) for one in kernel.args.args if one.annotation]
+        less = "|".join([re.escape(step), r"\d+", *widths])
+        whole = re.fullmatch(rf"(\w+) - (?:{less})(?: \+ 1)?|(\w+) // .* \* .*", end)
         if whole is not None and "tl.store(" in "\n".join(map(ast.unparse, loop.body)):
             name = whole[1] or whole[2]
             return (
