@@ -261,3 +261,21 @@ void go(const float* input, float* output, int n) {
 """
     assert call(body, tmp_path, mode=Mode.FAST)[1] == "0"
     assert call(body, tmp_path, mode=Mode.FAST, settings="os_threads=1")[1] == "9"
+
+
+def test_a_machine_with_many_cores_has_enough_mappings(tmp_path: Path) -> None:
+    body = """
+__global__ void work(float* out) {
+    __shared__ float s[1024];
+    s[threadIdx.x] = threadIdx.x;
+    float sum = 0;
+    for (int k = 0; k < 200; ++k) {
+        __syncthreads();
+        sum += __shfl_xor_sync(~0u, s[(threadIdx.x + k) % 1024], 1);
+    }
+    if (threadIdx.x == 0) out[0] = sum;
+}
+
+void go(const float* input, float* output, int n) { work<<<256, 1024>>>(output); }
+"""
+    assert call(body, tmp_path, mode=Mode.FAST, settings="os_threads=64")[1] == "0"

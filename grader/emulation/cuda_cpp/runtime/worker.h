@@ -85,7 +85,7 @@ enum class Schedule : uint8_t { forward, reverse, random, interleaved };
 struct Settings {
     Schedule schedule = Schedule::forward;
     uint64_t seed = 0;
-    unsigned os_threads = 0;       // fast build; 0: as many as there are cores
+    unsigned os_threads = 0;       // fast build; 0: as many as there are cores, up to a limit
     uint64_t access_limit = 0;     // checked build; 0: no limit
     bool count = true;             // access counters
     unsigned counted_blocks = 16;  // per launch; 0: all
