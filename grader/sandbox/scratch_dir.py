@@ -38,7 +38,8 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
 
 def refuses_programs(folder: Path) -> bool:
     """True if no program or library in the folder can run: its disk is mounted `noexec`."""
-    return bool(os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0))
+    refused = getattr(os, "ST_NOEXEC", 0)  # `grade doctor` asks on other systems, too
+    return bool(refused and os.statvfs(folder).f_flag & refused)
 
 
 def remove(folder: Path) -> None:
