@@ -89,6 +89,7 @@ class Pool(Generic[T, A]):
         self._unusable = unusable
         self._given_up: dict[int, str] = {}  # by the slot's number
         self._cores = sorted(os.sched_getaffinity(0))
+        self._threads = max(1, len(self._cores) // jobs)
         self._workers: list[_Worker[T]] = []
         self._waiting: list[T] = []
 
@@ -161,13 +162,13 @@ class Pool(Generic[T, A]):
                 with contextlib.suppress(BrokenPipeError):  # `results` notices that it died
                     worker.channel.send(worker.task)
 
-    def _share(self, slot: int) -> list[int]:
-        """Return the cores of a slot's worker: its own, if there are enough for all.
+    def _own_core(self, slot: int) -> list[int]:
+        """Return the core of a slot's worker, if there are as many of both; else nothing.
 
-        A judge and its submission take turns. On cores of their own neither finds a cold cache or
+        A judge and its submission take turns. On a core of their own neither finds a cold cache or
         waits for a sleeping core to wake: `grade verify silu` takes a tenth less.
         """
-        return self._cores[slot % len(self._cores) :: self._jobs]
+        return [self._cores[slot]] if self._jobs == len(self._cores) else []
 
     def _free_slot(self) -> int | None:
         taken = {worker.slot for worker in self._workers} | self._given_up.keys()
@@ -206,7 +207,8 @@ class Pool(Generic[T, A]):
                 self._function,
                 theirs.fileno(),
                 os.getpid(),
-                *self._share(slot),
+                self._threads,
+                *self._own_core(slot),
             )
             process = retry_start(
                 lambda: subprocess.Popen(

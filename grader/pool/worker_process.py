@@ -26,24 +26,25 @@ _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 _ON_THE_HEAP, _KEPT = 32 << 20, 256 << 20  # bytes
 
 
-def main(function: str, descriptor: str, parent: str, *cores: str) -> None:
+def main(function: str, descriptor: str, parent: str, threads: str, core: str = "") -> None:
     """Do the tasks that come through the channel until it is closed.
 
     `function` is "module:function"; it is called with a task and the `WorkerState`,
-    and its result is sent back. It and what it starts run on these cores.
+    and its result is sent back. It and what it starts run on `core`, or on any.
     """
     with terminable():
         process_tree.end_with_parent(int(parent))
-        with contextlib.suppress(OSError):  # the system has taken them since: use any
-            os.sched_setaffinity(0, map(int, cores))
+        with contextlib.suppress(OSError):  # the system has taken it since: use any
+            if core:
+                os.sched_setaffinity(0, {int(core)})
         _keep_freed_memory()
         # Read by torch and the libraries below it when torch is imported.
-        os.environ.setdefault("OMP_NUM_THREADS", str(len(cores)))
+        os.environ.setdefault("OMP_NUM_THREADS", threads)
         # Keep the output of an oracle out of the command's output.
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         module, _, name = function.partition(":")
         do = getattr(importlib.import_module(module), name)
-        state = WorkerState(len(cores))
+        state = WorkerState(int(threads))
         with Connection(int(descriptor)) as channel:
             try:
                 channel.send(READY)

@@ -1,4 +1,4 @@
-"""A pool worker has cores of its own, and its folder is removed when it ends, however it ends."""
+"""A pool worker may have a core of its own, and its folder is removed when it ends, in any way."""
 
 from __future__ import annotations
 
@@ -36,12 +36,16 @@ def failed(_: Question, how: str) -> str:
     return how
 
 
-def test_each_worker_has_cores_of_its_own() -> None:
-    with Pool[Question, str](2, "test_process_pool:cores_of", failed) as pool:
-        first, second = (set(cores.split()) for _, cores in pool.results([Question(), Question()]))
-    usable = set(map(str, os.sched_getaffinity(0)))
-    assert first | second == usable
-    assert not first & second or len(usable) == 1
+@pytest.mark.parametrize("more", [0, 1])
+def test_as_many_workers_as_cores_have_one_each(more: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    usable = sorted(os.sched_getaffinity(0))[:2]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(usable))
+    jobs = len(usable) + more
+    with Pool[Question, str](jobs, "test_process_pool:cores_of", failed) as pool:
+        found = sorted(cores for _, cores in pool.results([Question()] * jobs))
+    monkeypatch.undo()
+    every = " ".join(map(str, sorted(os.sched_getaffinity(0))))
+    assert found == (jobs * [every] if more else sorted(map(str, usable)))
 
 
 def test_a_folder_is_kept_until_the_end() -> None:
