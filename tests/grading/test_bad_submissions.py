@@ -299,6 +299,8 @@ def is_quick(row: tuple[str, str, str, str]) -> bool:
 def test_a_bad_submission(
     bench: Bench, scratch: Path, file: str, verdict: str, message: str, hint: str
 ) -> None:
+    if file == "computes_too_much.py":  # the executor has 0.8 of it: the rest is for the compiler
+        bench.limit_calls(3)
     with nothing_left(scratch):
         graded = bench.grade_file(HAND_INS / file)
     assert graded.verdict == verdict, graded.failed["message"]
