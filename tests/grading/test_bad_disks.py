@@ -8,14 +8,15 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from failing_compiler import compile_with, failing_compiler
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.build.compiler import Compiler, compile_file
 from grader.build.host_compiler import compile_own
 from grader.grading import internal_error
 from grader.grading.plan import Options
@@ -99,16 +100,7 @@ def test_a_disk_from_which_no_program_runs(disk_with: Callable[[str], Path]) -> 
 def test_a_compiler_that_finds_no_space(
     code: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool = tmp_path / "compiler"
-    tool.write_text(f"#!/bin/sh\necho 'ld: kernel.so: {os.strerror(code)}'\nexit 1\n")
-    given = Compiler(
-        name="tool",
-        kind="test",
-        suffix=".cc",
-        key=str(tool),
-        command=lambda source, include, output: ["/bin/sh", tool.name],
-        parts=lambda: (tool,),
-    )
+    tool = failing_compiler(tmp_path, f"ld: kernel.so: {os.strerror(code)}")
 
     def allocate(descriptor: int, offset: int, size: int) -> None:
         if full:
@@ -116,25 +108,15 @@ def test_a_compiler_that_finds_no_space(
 
     monkeypatch.setattr(os, "posix_fallocate", allocate)
 
-    def compiled() -> object:
-        return compile_file(
-            given,
-            trampoline='#include "silu.cu"\n',
-            file="silu.cu",
-            text="",
-            header=("silu.h", ""),
-            wall_s=20,
-        ).library
-
-    def compiled_runtime() -> None:
+    def compile_runtime() -> None:
         compile_own(["/bin/sh", tool.name], tmp_path / "runtime.o", "the host runtime", tool)
 
     if full:
-        for attempt in (compiled, compiled_runtime):
+        for attempt in (partial(compile_with, tool), compile_runtime):
             with pytest.raises(OSError, match=os.strerror(code)):
                 attempt()
     else:
-        assert compiled() is None
+        assert compile_with(tool).library is None
 
 
 def test_the_folder_whose_disk_is_full_is_named(

@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import signal
-import stat
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from failing_compiler import compile_with, failing_compiler
 
 from grader.build.compiler import Compiler, compile_file
 from grader.errors import GraderError
@@ -174,32 +174,12 @@ BLAMED = (
 def test_a_compiler_without_room_is_not_the_students_fault(
     tmp_path: Path, says: str, ours: bool
 ) -> None:
-    tool = tmp_path / "compiler"
-    tool.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\nexit 1\n")
-    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
-
-    def compiled() -> Any:
-        return compile_file(
-            Compiler(
-                name="tool",
-                kind="test",
-                suffix=".cc",
-                key=str(tool),
-                command=lambda source, include, output: ["/bin/sh", tool.name],
-                parts=lambda: (tool,),
-            ),
-            trampoline='#include "silu.cu"\n',
-            file="silu.cu",
-            text="",
-            header=("silu.h", ""),
-            wall_s=20,
-        )
-
+    tool = failing_compiler(tmp_path, says)
     if ours:
         with pytest.raises(GraderError, match="refused to start a process"):
-            compiled()
+            compile_with(tool)
     else:
-        assert compiled().library is None
+        assert compile_with(tool).library is None
 
 
 @pytest.mark.parametrize(
