@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sys
 import tempfile
 import traceback
 from pathlib import Path, PurePath
 
 from grader.errors import GraderError
+from grader.sandbox.scratch_dir import free_bytes
 from grader.system import signals
 from grader.system.cache import CACHE_DIR_VARIABLE, cache_root
 
@@ -47,15 +47,9 @@ def _disk_full() -> GraderError:
     What failed to be written may be removed by now, and no exception tells of a quota.
     """
     folders = {"TMPDIR": Path(tempfile.gettempdir()), CACHE_DIR_VARIABLE: cache_root()}
-    tight = {name: folder for name, folder in folders.items() if _free(folder) < _TIGHT}
+    tight = {name: folder for name, folder in folders.items() if free_bytes(folder) < _TIGHT}
     named = tight or folders
     return GraderError(
         f"no space is left in {' or '.join(map(str, named.values()))}",
         tip=f"free some there, or set {' or '.join(named)} to a folder on another disk",
     )
-
-
-def _free(folder: Path) -> int:
-    """Return the free bytes of the disk with this folder, which may not exist yet."""
-    there = next(one for one in (folder, *folder.parents) if one.is_dir())
-    return shutil.disk_usage(there).free

@@ -42,6 +42,12 @@ def refuses_programs(folder: Path) -> bool:
     return bool(refused and os.statvfs(folder).f_flag & refused)
 
 
+def free_bytes(folder: Path) -> int:
+    """Return the free bytes of the disk with this folder, which may not exist yet."""
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    return shutil.disk_usage(there).free
+
+
 def remove(folder: Path) -> None:
     """Remove a folder and all in it; what cannot be removed stays, without an error."""
     try:

@@ -127,7 +127,7 @@ def test_the_folder_whose_disk_is_full_is_named(
     error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     for full, name in ((temporary, "TMPDIR"), (cache_root(), "GRADE_CACHE_DIR")):
         free = {temporary: 1 << 40, cache_root(): 1 << 40} | {full: 1 << 20}
-        monkeypatch.setattr(internal_error, "_free", free.__getitem__)
+        monkeypatch.setattr(internal_error, "free_bytes", free.__getitem__)
         told = internal_error.as_grader_error(error)
         assert told.message == f"no space is left in {full}"
         assert told.tip == f"free some there, or set {name} to a folder on another disk"

@@ -41,7 +41,7 @@ from grader.gpu import mps, nvml
 from grader.gpu.target import course_target, use_target
 from grader.protocol.targets import Target
 from grader.sandbox.level import Isolation
-from grader.sandbox.scratch_dir import refuses_programs
+from grader.sandbox.scratch_dir import free_bytes, refuses_programs
 from grader.system import toolchain
 from grader.system.cache import cache_root
 from grader.system.toolchain import Search, Tool
@@ -308,7 +308,7 @@ def _installed(name: str) -> str | None:
 
 
 def _place(folder: Path) -> Place:
-    return Place(folder=folder, problem=_problem_of(folder), free_mib=_free_mib(folder))
+    return Place(folder=folder, problem=_problem_of(folder), free_mib=free_bytes(folder) >> 20)
 
 
 def _problem_of(folder: Path) -> str | None:
@@ -321,9 +321,3 @@ def _problem_of(folder: Path) -> str | None:
     if refuses_programs(folder):
         return "programs may not be loaded from it (mounted noexec)"
     return None
-
-
-def _free_mib(path: Path) -> int:
-    while not path.exists():
-        path = path.parent
-    return shutil.disk_usage(path).free >> 20

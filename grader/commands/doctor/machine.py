@@ -114,15 +114,14 @@ def judge_isolation(isolation: Isolation | None) -> Iterator[Row]:
 
 def judge_storage(storage: Storage) -> Iterator[Row]:
     """Report whether builds can be cached, and whether there is space."""
-    cache, scratch = storage.cache, storage.scratch
-    another = 'export GRADE_CACHE_DIR="$(mktemp -d)"'
-    yield from _judge_place("cache", cache, another=another, space=f"rm -rf {cache.folder}")
-    another = "export TMPDIR=FOLDER"
-    yield from _judge_place("scratch", scratch, another=another, space=another)
+    other, empty = 'export GRADE_CACHE_DIR="$(mktemp -d)"', f"rm -rf {storage.cache.folder}"
+    yield from _judge_place("cache", storage.cache, another=other, space=empty)
+    other = "export TMPDIR=FOLDER"
+    yield from _judge_place("scratch", storage.scratch, another=other, space=other)
 
 
 def _judge_place(thing: str, place: Place, *, another: str, space: str) -> Iterator[Row]:
-    """Report on a folder; the fixes choose another one, and make space."""
+    """Report on a folder; the fixes choose `another` one, and make `space`."""
     if place.problem is not None:
         found = f"{place.folder}: {place.problem}"
         yield broken(thing, found, cost=NOTHING, fix=another)
