@@ -37,10 +37,12 @@ def results(state: FileState, options: Options, *, finished: bool) -> list[Check
     if isinstance(state.build, Rejected):
         lines += without_build(kernel, state.build)
     else:
+        correct = state.correct
         for name, outcomes in state.found.items():
-            lines += check_results(kernel, named(name), outcomes, correct=state.correct)
-        if state.stops:
-            lines = [_stopped(line) for line in lines]
+            found = check_results(kernel, named(name), outcomes, correct=correct)
+            if name is CheckName.CORRECTNESS and state.stops:
+                found = _without_points(found, "no points: a GPU stops at the misaligned access")
+            lines += found
         if state.failure is None and not finished:
             lines += _not_yet(state, options)
     if state.failure is not None:
@@ -136,18 +138,15 @@ def _if_correct(line: CheckResult, correct: bool | None) -> CheckResult:
     return replace(line, score=0.0, message=f"{line.message}; {unearned}")
 
 
-def _stopped(line: CheckResult) -> CheckResult:
-    """Return the line of a check of a kernel at which every GPU stops."""
-    if line.check is not CheckName.CORRECTNESS or not (line.score or line.pending):
-        return line
-    why = "no points: a GPU stops at the misaligned access"
-    return replace(line, score=0.0, pending=0.0, message=f"{line.message}; {why}")
-
-
 def _unearned(lines: list[CheckResult], verdict: Verdict, why: str) -> list[CheckResult]:
     """Return the lines, without points if one of them has this verdict."""
     if all(line.verdict is not verdict for line in lines):
         return lines
+    return _without_points(lines, why)
+
+
+def _without_points(lines: list[CheckResult], why: str) -> list[CheckResult]:
+    """Return the lines without points; those that lose some say why."""
     return [
         replace(line, score=0.0, pending=0.0, message=f"{line.message}; {why}")
         if line.score or line.pending
