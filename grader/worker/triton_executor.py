@@ -576,7 +576,7 @@ def serve(
                 launches.send(stream, answer, more)
                 continue
             except (EOFError, ConnectionError):
-                pass  # the worker is gone
+                pass  # the worker is gone; another OSError, as of a full disk, ends this process
             except launches.ProtocolError as error:
                 running.forged(str(error))
             poll.unregister(link)

@@ -99,7 +99,7 @@ def short_bound_hint(text: str) -> str:
     for kernel in cpp_code.kernels(text).values():
         if re.search(r"\breinterpret_cast\b|\b\w+2\b", kernel.body):
             return ""
-        sizes = "|".join(map(re.escape, filter(None, kernel.parameters)))
+        sizes = "|".join(map(re.escape, filter(None, kernel.parameters))) or r"(?!)"  # no match
         short = rf"({index}\s*(?:<|>=)\s*({sizes}))\s*-\s*1\b(?!\s*[*/])"
         found += [(kernel, bound) for bound in re.finditer(short, kernel.body)]
     if len(found) != 1:
