@@ -176,8 +176,13 @@ class Driver:
         self._call("cuMemFree_v2", _U64(address))
 
     def copy_to_device(self, address: int, host: int, size: int) -> None:
-        """Copy `size` bytes from host memory."""
+        """Copy `size` bytes from host memory, and wait until they are there.
+
+        The driver returns once it has staged them, and a stream that does not wait for the default
+        one would run before they arrive.
+        """
         self._call("cuMemcpyHtoD_v2", _U64(address), _Pointer(host), _Size(size))
+        self.synchronize()
 
     def copy_to_host(self, host: int, address: int, size: int) -> None:
         """Copy `size` bytes to host memory."""
