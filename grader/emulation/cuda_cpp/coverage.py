@@ -111,6 +111,8 @@ ROWS = (
     _not("cuBLAS, cuFFT, cuRAND's host API, cuSOLVER, cuSPARSE, cuDNN, NPP, NCCL",
          "cublasHandle_t h;", "an unused include is allowed"),
     _not("Other parts of CUB and Thrust; CUTLASS, CuTe", "#include <thrust/unique.h>"),
+    _not("The special functions of `<cmath>` (`std::legendre`, `std::cyl_bessel_j`)",
+         "double f(double x) { return std::legendre(2, x); }"),
     _not("Surfaces", "cudaSurfaceObject_t s;"),
     _not("Thread-block clusters", "void f() { auto c = this_cluster(); }"),
     _not("The driver API, run-time compilation", "#include <nvrtc.h>\nnvrtcProgram p;"),

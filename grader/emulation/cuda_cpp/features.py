@@ -86,6 +86,12 @@ _NAMESPACES = {
     "cub": "the CUB library",
     "cutlass": "the CUTLASS library",
 }
+# These count only after `std::`: cuda_runtime.h leaves them out.
+_SPECIAL = re.compile(
+    r"(?:assoc_laguerre|assoc_legendre|beta|comp_ellint_[123]|cyl_(?:bessel_[ijk]|neumann)"
+    r"|ellint_[123]|expint|hermite|laguerre|legendre|riemann_zeta|sph_(?:bessel|legendre|neumann))"
+    r"[fl]?"
+)
 
 # The emulation has a part of these libraries, in these headers.
 _PARTS = {
@@ -216,10 +222,16 @@ def _unsupported(
                 yield token.start, _HEADERS[match[1].lower()]
         elif token.text in _NAMESPACES and following == "::":
             yield token.start, _NAMESPACES[token.text]
+        elif _SPECIAL.fullmatch(token.text) and _is_of_std(code, i):
+            yield token.start, f"the special function std::{token.text}"
         elif token.start in unknown_ptx:
             yield token.start, unknown_ptx[token.start]
         elif token.text in ASSEMBLY and _is_ptx(code, i) and not _is_literal(code, i):
             yield token.start, "inline PTX that a macro builds"
+
+
+def _is_of_std(code: list[Token], i: int) -> bool:
+    return [token.text for token in code[max(0, i - 2) : i]] == ["std", "::"]
 
 
 def _is_emulated(text: str, offset: int) -> bool:

@@ -227,6 +227,7 @@ def test_allocations_learn_their_name() -> None:
         ("cudaSurfaceObject_t t;", "surfaces"),
         ("cublasHandle_t h;", "cuBLAS"),
         ("#include <cuda_fp4.h>", "4-bit floating point"),
+        ("double p = std::legendre(2, x);", "the special function std::legendre"),
     ],
 )
 def test_unsupported_is_one_sentence_with_its_place(text: str, feature: str) -> None:
@@ -262,7 +263,7 @@ def test_switching_the_checker_off_is_refused(text: str) -> None:
     [
         "// thrust::sort, asm, wmma",
         'printf("asm no_sanitize cub:: thrust::");',
-        "int optimize = 1; float thrust = 2, cub = 3;",
+        "int optimize = 1; float thrust = 2, cub = 3, beta = 4; auto b = std::begin(beta);",
         "#pragma unroll 4",
         "#include <cuda.h>\n#include <cuda_runtime.h>\n#include <cooperative_groups.h>",
     ],

@@ -38,6 +38,9 @@ int main() {
     float* in = device<float>(1);
     compute<<<1, 1>>>(ok, in);
     EXPECT(at(ok, 0) == 1);
+    // Without includes, as with nvcc.
+    static_assert(std::numeric_limits<float>::digits == 24 && std::is_same<decltype(std::max(1, 2)), const int&>::value, "");
+    EXPECT(std::hypot(2.0, 3.0, 6.0) == 7.0 && std::min(1u, 2u) == 1u);
     // Every half is unchanged by a conversion to float and back, and rounding is to nearest even.
     for (unsigned b = 0; b < 65536; ++b) {
         half h = __ushort_as_half((unsigned short)b);

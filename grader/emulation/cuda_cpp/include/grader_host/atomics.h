@@ -57,7 +57,6 @@ template <class T> GRADER_INLINE T atomic_cas(T* p, T compare, T v) {
     grader_atomic_compare(p, sizeof(T));
     return atomic_loop(p, [=](T old) { return old == compare ? v : old; });
 }
-#define GRADER_EITHER(operation, call) grader::atomic_function(grader::AtomicOperation::operation, p, v)
 #else
 template <class T, class Change> GRADER_INLINE T plain_update(T* address, Change change) {
     const T old = *address;
@@ -79,11 +78,14 @@ template <class T, class Change> GRADER_INLINE T atomic_loop(T* address, Change 
 }
 template <class T> GRADER_INLINE T atomic_cas(T* p, T compare, T v) {
     grader_atomic_compare(p, sizeof(T));
-    if (grader::atomic_mode(grader::AtomicMode::alone)) return plain_update(p, [=](T old) { return old == compare ? v : old; });
+    if (grader::atomic_mode(grader::AtomicMode::alone)) {
+        const T old = *p;
+        *p = old == compare ? v : old;
+        return old;
+    }
     __atomic_compare_exchange_n(p, &compare, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return compare;
 }
-#define GRADER_EITHER(operation, call) (grader_atomic(p, sizeof *p), call)
 #endif
 
 template <class T, class Change> GRADER_INLINE T atomic_update(T* address, Change change) {
@@ -96,16 +98,35 @@ template <class T> GRADER_INLINE T atomic_exchange(T* address, T value) {
 }
 }  // namespace grader
 
-// Sums wrap around: they are computed without sign.
+#if GRADER_CHECKED
 #define GRADER_ATOMIC_FETCH(T, name, operation, builtin, result) \
-    GRADER_INLINE T name(T* p, T v) { \
-        return GRADER_EITHER(operation, grader::atomic_mode(grader::AtomicMode::alone) ? grader::plain_update(p, [n = (unsigned long long)v](unsigned long long old) { return static_cast<T>(result); }) \
-                                                     : builtin(p, v, __ATOMIC_SEQ_CST)); \
+    GRADER_INLINE T name(T* p, T v) { return grader::atomic_function(grader::operation, p, v); }
+#define GRADER_ATOMIC_LEAST(T, name, sign, which, order) GRADER_ATOMIC_FETCH(T, name, sign##which, , )
+#else
+// Sums wrap around: they are computed without sign.
+#define GRADER_ATOMIC_FETCH(T, name, operation, builtin, result)                                   \
+    GRADER_INLINE T name(T* p, T v) {                                                              \
+        grader_atomic(p, sizeof *p);                                                               \
+        if (!grader::atomic_mode(grader::AtomicMode::alone)) return builtin(p, v, __ATOMIC_SEQ_CST); \
+        const T before = *p;                                                                       \
+        const unsigned long long old = before, n = v;                                              \
+        *p = static_cast<T>(result);                                                               \
+        return before;                                                                             \
     }
-#define GRADER_ATOMIC_LEAST(T, name, sign, which, order) \
-    GRADER_INLINE T name(T* p, T v) { \
-        return GRADER_EITHER(sign##which, grader::atomic_loop(p, [=](T old) { return v order old ? v : old; })); \
+#define GRADER_ATOMIC_LEAST(T, name, sign, which, order)                                           \
+    GRADER_INLINE T name(T* p, T v) {                                                              \
+        grader_atomic(p, sizeof *p);                                                               \
+        if (grader::atomic_mode(grader::AtomicMode::alone)) {                                      \
+            const T old = *p;                                                                      \
+            *p = v order old ? v : old;                                                            \
+            return old;                                                                            \
+        }                                                                                          \
+        T old = __atomic_load_n(p, __ATOMIC_RELAXED);                                              \
+        while (!__atomic_compare_exchange_n(p, &old, v order old ? v : old, true, __ATOMIC_RELAXED, \
+                                            __ATOMIC_RELAXED)) {}                                  \
+        return old;                                                                                \
     }
+#endif
 #define GRADER_ATOMIC_INTEGER(T, sign) \
     GRADER_ATOMIC_FETCH(T, atomicAdd, kAdd, __atomic_fetch_add, old + n) \
     GRADER_ATOMIC_FETCH(T, atomicSub, kSubtract, __atomic_fetch_sub, old - n) \
@@ -125,7 +146,6 @@ GRADER_ATOMIC_INTEGER(unsigned long, k)
 #undef GRADER_ATOMIC_INTEGER
 #undef GRADER_ATOMIC_LEAST
 #undef GRADER_ATOMIC_FETCH
-#undef GRADER_EITHER
 
 GRADER_INLINE unsigned atomicInc(unsigned* p, unsigned limit) {
     return grader::atomic_update(p, [=](unsigned old) { return old >= limit ? 0u : old + 1; });

@@ -111,9 +111,11 @@ GRADER_INLINE void* shared(SharedSite* site) {
 }
 #endif
 
+template <class Call> void run_call(void* call) { (*static_cast<Call*>(call))(); }
+
 // True if the stream is being captured: then its graph has the call, whose closure holds plain values.
 template <class Call> GRADER_INLINE bool captured(cudaStream_t stream, Call call) {
-    return stream && grader_capture(stream, &call, sizeof call, [](void* self) { (*static_cast<Call*>(self))(); });
+    return stream && grader_capture(stream, &call, sizeof call, run_call<Call>);
 }
 
 // Runs the thread whose index is set. In the fast build also those behind it, unless the runtime

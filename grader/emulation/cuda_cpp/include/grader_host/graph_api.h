@@ -40,7 +40,7 @@ cudaGraphNode_t grader_graph_add(cudaGraph_t graph, const void* call, size_t byt
 namespace grader {
 // Adds a call to a graph; its closure holds only plain values.
 template <class Call> GRADER_INLINE cudaError_t add_node(cudaGraph_t graph, cudaGraphNode_t* node, Call call) {
-    cudaGraphNode_t made = grader_graph_add(graph, &call, sizeof call, [](void* self) { (*static_cast<Call*>(self))(); });
+    cudaGraphNode_t made = grader_graph_add(graph, &call, sizeof call, run_call<Call>);
     if (node) *node = made;
     return cudaSuccess;
 }

@@ -1,48 +1,49 @@
 // Intrinsics on the bytes and halves of a word (__vadd4 …): each part by itself, in C++.
 #pragma once
 
-namespace grader {
-
-// Applies an operation to each part of two words. `Part` is a type of 1 or 2 bytes.
-template <class Part, class Operation> GRADER_INLINE unsigned each_part(unsigned a, unsigned b, Operation operation) {
-    constexpr unsigned width = 8 * sizeof(Part), mask = (1u << width) - 1;
-    unsigned result = 0;
-    for (unsigned at = 0; at < 32; at += width)
-        result |= ((unsigned)operation((int)(Part)(a >> at & mask), (int)(Part)(b >> at & mask)) & mask) << at;
-    return result;
-}
-template <class Part> GRADER_INLINE int limited(int value) {
-    constexpr bool is_signed = (Part)-1 < (Part)0;
-    constexpr int most = is_signed ? (1 << (8 * sizeof(Part) - 1)) - 1 : (1 << 8 * sizeof(Part)) - 1;
-    constexpr int least = is_signed ? -most - 1 : 0;
-    return value < least ? least : value > most ? most : value;
-}
-template <class Part> GRADER_INLINE unsigned sum_of_differences(unsigned a, unsigned b) {
-    constexpr unsigned width = 8 * sizeof(Part), mask = (1u << width) - 1;
-    unsigned sum = 0;
-    for (unsigned at = 0; at < 32; at += width) {
-        const int x = (int)(Part)(a >> at & mask), y = (int)(Part)(b >> at & mask);
-        sum += (unsigned)(x < y ? y - x : x - y);
+// A function that computes `expression` of x and y, each part of two words. `Part` has 1 or 2 bytes.
+#define GRADER_SIMD(name, Part, expression)                                \
+    GRADER_INLINE unsigned name(unsigned a, unsigned b) {                  \
+        constexpr unsigned width = 8 * sizeof(Part), mask = (1u << width) - 1; \
+        unsigned result = 0;                                               \
+        for (unsigned at = 0; at < 32; at += width) {                      \
+            const int x = (Part)(a >> at), y = (Part)(b >> at);            \
+            result |= ((unsigned)(expression) & mask) << at;               \
+        }                                                                  \
+        return result;                                                     \
     }
-    return sum;
-}
-
-}  // namespace grader
-
-#define GRADER_SIMD(name, Part, expression)                                                             \
-    GRADER_INLINE unsigned name(unsigned a, unsigned b) {                                               \
-        return grader::each_part<Part>(a, b, [](int x, int y) { (void)x, (void)y; return expression; }); \
+// The same of one word.
+#define GRADER_SIMD_OF_ONE(name, Part, expression)                         \
+    GRADER_INLINE unsigned name(unsigned a) {                              \
+        constexpr unsigned width = 8 * sizeof(Part), mask = (1u << width) - 1; \
+        unsigned result = 0;                                               \
+        for (unsigned at = 0; at < 32; at += width) {                      \
+            const int x = (Part)(a >> at);                                 \
+            result |= ((unsigned)(expression) & mask) << at;               \
+        }                                                                  \
+        return result;                                                     \
     }
+// The sum of the differences of all parts.
+#define GRADER_SIMD_SUM(name, Part)                                        \
+    GRADER_INLINE unsigned name(unsigned a, unsigned b) {                  \
+        unsigned sum = 0;                                                  \
+        for (unsigned at = 0; at < 32; at += 8 * sizeof(Part)) {           \
+            const int x = (Part)(a >> at), y = (Part)(b >> at);            \
+            sum += (unsigned)(x < y ? y - x : x - y);                      \
+        }                                                                  \
+        return sum;                                                        \
+    }
+#define GRADER_LIMITED(value, low, high) ((value) < (low) ? (low) : (value) > (high) ? (high) : (value))
 #define GRADER_SIMD_COMPARISON(name, count, Part, op)                 \
     GRADER_SIMD(__vcmp##name##count, Part, x op y ? -1 : 0)           \
     GRADER_SIMD(__vset##name##count, Part, x op y ? 1 : 0)
-#define GRADER_SIMD_SIZE(count, Signed, Unsigned)                                          \
+#define GRADER_SIMD_SIZE(count, Signed, Unsigned, least, most)                             \
     GRADER_SIMD(__vadd##count, Unsigned, x + y)                                            \
     GRADER_SIMD(__vsub##count, Unsigned, x - y)                                            \
-    GRADER_SIMD(__vaddss##count, Signed, grader::limited<Signed>(x + y))                   \
-    GRADER_SIMD(__vsubss##count, Signed, grader::limited<Signed>(x - y))                   \
-    GRADER_SIMD(__vaddus##count, Unsigned, grader::limited<Unsigned>(x + y))               \
-    GRADER_SIMD(__vsubus##count, Unsigned, grader::limited<Unsigned>(x - y))               \
+    GRADER_SIMD(__vaddss##count, Signed, GRADER_LIMITED(x + y, least, most))               \
+    GRADER_SIMD(__vsubss##count, Signed, GRADER_LIMITED(x - y, least, most))               \
+    GRADER_SIMD(__vaddus##count, Unsigned, GRADER_LIMITED(x + y, 0, most - least))         \
+    GRADER_SIMD(__vsubus##count, Unsigned, GRADER_LIMITED(x - y, 0, most - least))         \
     GRADER_SIMD(__vmaxs##count, Signed, x < y ? y : x)                                     \
     GRADER_SIMD(__vmins##count, Signed, y < x ? y : x)                                     \
     GRADER_SIMD(__vmaxu##count, Unsigned, x < y ? y : x)                                   \
@@ -62,15 +63,16 @@ template <class Part> GRADER_INLINE unsigned sum_of_differences(unsigned a, unsi
     GRADER_SIMD_COMPARISON(ges, count, Signed, >=)                                         \
     GRADER_SIMD_COMPARISON(lts, count, Signed, <)                                          \
     GRADER_SIMD_COMPARISON(les, count, Signed, <=)                                         \
-    GRADER_INLINE unsigned __vabs##count(unsigned a) { return grader::each_part<Signed>(a, 0, [](int x, int) { return x < 0 ? -x : x; }); } \
-    GRADER_INLINE unsigned __vneg##count(unsigned a) { return grader::each_part<Signed>(a, 0, [](int x, int) { return -x; }); } \
-    GRADER_INLINE unsigned __vabsss##count(unsigned a) {                                   \
-        return grader::each_part<Signed>(a, 0, [](int x, int) { return grader::limited<Signed>(x < 0 ? -x : x); }); \
-    }                                                                                      \
-    GRADER_INLINE unsigned __vsadu##count(unsigned a, unsigned b) { return grader::sum_of_differences<Unsigned>(a, b); } \
-    GRADER_INLINE unsigned __vsads##count(unsigned a, unsigned b) { return grader::sum_of_differences<Signed>(a, b); }
-GRADER_SIMD_SIZE(2, short, unsigned short)
-GRADER_SIMD_SIZE(4, signed char, unsigned char)
+    GRADER_SIMD_OF_ONE(__vabs##count, Signed, x < 0 ? -x : x)                              \
+    GRADER_SIMD_OF_ONE(__vneg##count, Signed, -x)                                          \
+    GRADER_SIMD_OF_ONE(__vabsss##count, Signed, x == least ? most : x < 0 ? -x : x)        \
+    GRADER_SIMD_SUM(__vsadu##count, Unsigned)                                              \
+    GRADER_SIMD_SUM(__vsads##count, Signed)
+GRADER_SIMD_SIZE(2, short, unsigned short, -32768, 32767)
+GRADER_SIMD_SIZE(4, signed char, unsigned char, -128, 127)
 #undef GRADER_SIMD_SIZE
 #undef GRADER_SIMD_COMPARISON
+#undef GRADER_LIMITED
+#undef GRADER_SIMD_SUM
+#undef GRADER_SIMD_OF_ONE
 #undef GRADER_SIMD
