@@ -35,6 +35,11 @@ from grader.system.cache import cached_folder, content_key, stored_folder
 
 _WALL_S = 120.0
 _MOST_LAUNCHES = 12
+# What tells one configuration of a kernel from another: the types of its tensors and pointers, and
+# its operations but for arithmetic, of which known arguments need less.
+_FEATURE = re.compile(r"(?:tensor|tt\.ptr)<[^>\n]{0,200}>+|\b(?:tt|scf|cf|math)\.(?!divis)\w+")
+_ENTRY = re.compile(r"tt\.func public @[^\n]*")
+_DIVISIBLE = "tt.divisibility = 16"
 _MOST_WARNINGS = 10
 _RUN = 'exec "$@" < launches.json'
 _MOST_CODE = 32 << 20  # bytes of one file of code
@@ -57,28 +62,30 @@ class CompiledLaunch:
 
 
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
-    """Compile each distinct launch; return `built`, or why a launch is rejected.
+    """Compile launches of each configuration; return `built`, or why a launch is rejected.
 
     If a launch cannot be compiled here, because the compiler does not read its IR or crashes, the
     result has a warning. Of a launch that is `hidden`, because hidden cases alone made it, nothing
     is told but the verdict: its kernel's name and its options may be what a case was.
     """
-    shown = _distinct(launch for launch in launches if not launch.get("hidden"))
-    others = [launch for launch in _distinct(launches) if launch not in shown]
+    seen = _distinct(launch for launch in launches if not launch.get("hidden"))
+    unseen = [launch for launch in _distinct(launches) if launch not in seen]
+    shown = _representatives(seen)
+    others = [launch for launch in _representatives([*seen, *unseen]) if launch in unseen]
     first = [*_round_robin(shown), *_round_robin(others)][:_MOST_LAUNCHES]
     results = _compile_each(first, course_target())
     decided = _decided(built, shown, results[: len(shown)])
     if not others or isinstance(decided, Rejected):
         return decided
-    unseen = _decided(decided, others, results[len(shown) :])
-    if isinstance(unseen, Rejected):
+    hidden = _decided(decided, others, results[len(shown) :])
+    if isinstance(hidden, Rejected):
         reason = "a launch of a hidden case is not possible"
         message = f"{built.file}: {reason} on a GPU"
-        return _rejected(built, unseen.verdict, message, reason, hint=unseen.hint)
+        return _rejected(built, hidden.verdict, message, reason, hint=hidden.hint)
     why = (
         "a launch of a hidden case was not compiled, so it is unknown whether it compiles for a GPU"
     )
-    return decided if unseen is decided else _with_warnings(decided, [why])
+    return decided if hidden is decided else _with_warnings(decided, [why])
 
 
 def _decided(
@@ -124,6 +131,31 @@ def to_compile(launch: dict[str, Any]) -> dict[str, Any]:
 def _distinct(launches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     kept = map(to_compile, launches)
     return list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
+
+
+def _representatives(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return at most two launches of each configuration of a kernel, in order.
+
+    Triton compiles a kernel anew for every set of arguments that are 1 or divisible by 16. The
+    compiler does most with what is known, as vectors and copies that overlap in shared memory, and
+    needs most instructions where nothing is: these two stand for all between them.
+    """
+    groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for launch in launches:
+        options = json.dumps(launch["options"], sort_keys=True)
+        features = frozenset(_FEATURE.findall(launch["text"]))
+        groups.setdefault((launch["kernel"], options, features), []).append(launch)
+    ends = (
+        end for group in groups.values() for end in (max(group, key=_known), min(group, key=_known))
+    )
+    kept = set(map(id, ends))
+    return [launch for launch in launches if id(launch) in kept]
+
+
+def _known(launch: dict[str, Any]) -> int:
+    """Return how many more arguments are known to be divisible by 16 than not."""
+    entry = _ENTRY.search(launch["text"])
+    return 2 * entry[0].count(_DIVISIBLE) - entry[0].count("%") if entry else 0
 
 
 @dataclass(frozen=True, slots=True)

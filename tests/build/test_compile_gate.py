@@ -308,6 +308,38 @@ def test_only_what_has_changed_is_compiled_again(
     assert compiled[2:] == [["crashes"], ["crashes"]]
 
 
+def entry(*arguments: str, width: int = 256, body: str = "tt.load") -> str:
+    """Return the IR of a kernel, whose arguments are `known` to be divisible by 16 or not."""
+    mark = " {tt.divisibility = 16 : i32}"
+    words = (f"%a{n}: i32{mark * (one == 'known')}" for n, one in enumerate(arguments))
+    return f"tt.func public @k({', '.join(words)}) {{\n{body} %p : tensor<{width}x!tt.ptr<f32>>"
+
+
+def test_two_launches_stand_for_a_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triton compiles a kernel anew for every set of arguments that are 1 or divisible by 16."""
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    compiled: list[str] = []
+    made = {"ok": True, "threads": 128, "shared_bytes": 0, "ptxas": ""}
+
+    def report(chosen: str, *_: object) -> dict[str, Any]:
+        compiled.extend(one["text"] for one in json.loads(chosen))
+        return {"results": [{"kernel": "k", **made} for _ in json.loads(chosen)]}
+
+    monkeypatch.setattr(compile_gate, "run_compiler", report)
+    least, most = entry("any", "any"), entry("known", "known")
+    texts = [entry("any", "known"), least, entry(), most, entry("known", "any")]
+    others = [entry("known", "any", width=512), entry("known", "any", body="tt.dot")]
+    launches = [{"kernel": "k", "text": text, "options": {}} for text in (*texts, *others)]
+    hidden = [
+        {"kernel": "k", "text": entry(*words), "options": {}, "hidden": True}
+        for words in (["any", "known", "any"], ["known"] * 3)
+    ]
+    compile_launches(built(tmp_path), [*launches, *hidden])
+    assert compiled == [least, most, *others, hidden[1]["text"]]
+
+
 @pytest.mark.parametrize("result", [{"problem": "k_1500"}, {"error": {"message": "k_1500"}}])
 def test_what_a_hidden_case_alone_launched_has_no_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: dict[str, Any]
