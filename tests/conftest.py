@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from classrooms import make_classroom
 from course import Course, make_course
+from shared_server import shared_servers
 
 from grader.build.host_compiler import _runtime_key
 from grader.commands.verify import run, tasks
@@ -125,6 +126,13 @@ def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         os.environ[CACHE_DIR_VARIABLE] = before
 
 
+@pytest.fixture(scope="session", autouse=True)
+def python_servers(warm_cache: Path) -> Iterator[None]:
+    """One Python server for all gradings of this process."""
+    with shared_servers():
+        yield
+
+
 @pytest.fixture
 def first_gpu() -> Gpu:
     """The GPU that tests marked gpu use."""
@@ -146,7 +154,7 @@ def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def state() -> Iterator[WorkerState]:
-    """A worker state that grades many submissions in this process, with one Python server."""
+    """A worker state that grades many submissions in this process."""
     state = WorkerState()
     yield state
     state.close()

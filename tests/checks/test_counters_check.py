@@ -10,7 +10,7 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import jsonschema
 import pytest
 import report_document
 import torch
+from shared_server import SharedServer
 from slow import slow_unless
 
 from grader.assignment.cases import Range
@@ -67,12 +68,9 @@ def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PythonServer]:
-    """One server for all files in Triton, because it imports torch and Triton."""
-    made = PythonServer(Device.CPU)
-    yield made
-    made.close()
+@pytest.fixture
+def server() -> PythonServer:
+    return SharedServer(Device.CPU)
 
 
 @pytest.fixture

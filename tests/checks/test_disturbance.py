@@ -40,6 +40,7 @@ def grading(
     scratch.mkdir(exist_ok=True)
     environment = {
         **os.environ, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(scratch), "TERM": "xterm",
+        "CUDACXX": "",
         "GRADE_ASSIGNMENTS": str(REPOSITORY / "assignments"),
     }  # fmt: skip
     process = subprocess.Popen(

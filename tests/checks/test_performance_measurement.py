@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 from doubled import BARE, HALF_ONLY, doubled
 from paths import REPOSITORY
+from shared_server import SharedServer
 
 from grader.assignment.cases import Case
 from grader.assignment.model import Assignment, Limits
@@ -49,7 +50,7 @@ from grader.timing.estimate import estimate
 from grader.vocabulary import Device, Language, Visibility
 
 # Each is a whole measurement, with a build and workers.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_nvcc")]
 
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
 CASE = Case(name="n", sizes={"n": 1000}, values="random", visibility=Visibility.VISIBLE, seed=0)
@@ -120,12 +121,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PythonServer]:
+@pytest.fixture
+def server() -> PythonServer:
     process_tree.become_subreaper()  # the server's orphaned workers become children of this process
-    made = PythonServer(Device.CPU)
-    yield made
-    made.close()
+    return SharedServer(Device.CPU)
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from paths import REPOSITORY
+from shared_server import SharedServer
 
 from grader.assignment.cases import CaseTemplate
 from grader.assignment.model import Assignment
@@ -78,12 +79,10 @@ def silu() -> Assignment:
     return dataclasses.replace(assignment, cases=cases)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PythonServer]:
+@pytest.fixture
+def server() -> PythonServer:
     process_tree.become_subreaper()
-    made = PythonServer(Device.CPU)
-    yield made
-    made.close()
+    return SharedServer(Device.CPU)
 
 
 Check = Callable[..., tuple[Verdict, str, MemoryEvidence]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from grader.commands.verify.row import State
 from grader.commands.verify.run import verify
 from grader.commands.verify.samples import patches_of
 from grader.errors import SpecError, UsageError
+from grader.system import toolchain
 from grader.vocabulary import Device, Language
 
 ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
@@ -75,7 +77,7 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.usefixtures("one_process")
+@pytest.mark.usefixtures("one_process", "no_nvcc")
 def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, arguments, languages in (
         ("everything", EVERYTHING, ("cuda", "triton")),
@@ -93,12 +95,23 @@ def test_new_assignments_verify_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         result = run(tmp_path, name, *words, *options(arguments))
         assert result.exit_code == 0, result.output
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CUDACXX", "")
     exit_code = verify(
         assignments=(), device="cpu", kernels=(), languages=(), samples=(), jobs=1, repeat=1,
         seed=0, json_path=None,
     )  # fmt: skip
     assert exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(toolchain.find_nvcc() is None, reason="no nvcc here")
+@pytest.mark.parametrize("arguments", [EVERYTHING, OTHER_TYPES], ids=["everything", "other types"])
+def test_nvcc_accepts_the_solved_file(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert run(tmp_path, "fresh", "--language", "cuda", *options(arguments)).exit_code == 0
+    nvcc = toolchain.find_nvcc()
+    assert nvcc is not None
+    command = [nvcc.path, "-std=c++17", "-c", tmp_path / "reference/fresh/fresh.cu"]
+    given = [f"-I{tmp_path / 'student_template/fresh'}", "-o", tmp_path / "fresh.o"]
+    subprocess.run([*command, *given], check=True)
 
 
 def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:

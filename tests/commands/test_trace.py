@@ -71,10 +71,10 @@ def profile(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_nvcc")
 def test_the_trace_has_allocations_launches_and_waits_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CUDACXX", "")
     file = str(tmp_path / "call.json")
     arguments = ("attention", "v1_materialised", "--language", "cuda", "--trace", file)
     shown = "".join(profile(monkeypatch, *arguments).split())  # a long path is wrapped

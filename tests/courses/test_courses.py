@@ -49,12 +49,11 @@ def exit_code_of(name: str, device: str, course: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.usefixtures("one_process")
+@pytest.mark.usefixtures("one_process", "no_nvcc")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in NAMES])
 def test_an_exercise_verifies_on_the_cpu_in_both_languages(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CUDACXX", "")
     assert exit_code_of(name, "cpu", tmp_path, monkeypatch) == 0
     assert (tmp_path / "student_template" / name / f"{name}.h").is_file()
 

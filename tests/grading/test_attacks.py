@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from attack_corpus import GROUPS, OF_HAND_INS, Attack, attacks
-from grading_bench import Bench, Graded, nothing_left, one_server, scratch_folder, small_silu
+from grading_bench import Bench, Graded, nothing_left, quick_gradings, scratch_folder, small_silu
 from paths import ATTACKS, HAND_INS
 from slow import slow_unless
 
@@ -44,7 +44,7 @@ def server() -> Iterator[None]:
     found = isolation()
     if found.level is not Level.FULL:
         pytest.skip(f"no full sandbox here: {'; '.join(found.missing)}")
-    with one_server():
+    with quick_gradings():
         yield
 
 

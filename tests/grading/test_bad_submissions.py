@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from grading_bench import Bench, nothing_left, one_server, scratch_folder, small_silu
+from grading_bench import Bench, nothing_left, quick_gradings, scratch_folder, small_silu
 from paths import HAND_INS
 from slow import slow_unless
 
@@ -205,7 +205,7 @@ RIGHT = [
 
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[None]:
-    with one_server():
+    with quick_gradings():
         yield
 
 

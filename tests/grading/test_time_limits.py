@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from grading_bench import Bench, Graded, one_server, scratch_folder, small_silu
+from grading_bench import Bench, Graded, quick_gradings, scratch_folder, small_silu
 from paths import HAND_INS
 
 from grader.checks.correctness import judging
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[None]:
-    with one_server():
+    with quick_gradings():
         # Before scratch folders of single tests.
         context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
         yield

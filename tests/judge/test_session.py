@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from grading_bench import Bench, one_server, small_silu
+from grading_bench import Bench, quick_gradings, small_silu
 from paths import HAND_INS
 
 from grader.assignment.signature import Argument, ElementType
@@ -225,7 +225,7 @@ def test_arguments_are_packed_in_order() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[None]:
-    with one_server():
+    with quick_gradings():
         yield
 
 

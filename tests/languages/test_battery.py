@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from grading_bench import Bench, one_server
+from grading_bench import Bench, quick_gradings
 from language_bench import FILES, NEEDS_NUMBA, checked_silu, inlined
 from paths import HAND_INS, REPOSITORY
 from slow import slow_unless
@@ -35,9 +35,9 @@ BATTERY = {
 
 
 @pytest.fixture(scope="module")
-def shared_server() -> Iterator[None]:
-    """One Python server for all gradings on the CPU, and no nvcc."""
-    with one_server():
+def quick() -> Iterator[None]:
+    """No nvcc for gradings on the CPU."""
+    with quick_gradings():
         yield
 
 
@@ -54,7 +54,7 @@ def submission(folder: Path, language: Language, name: str) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("shared_server")
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("language", "name"),
     [

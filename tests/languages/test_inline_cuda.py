@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import pytest
-from grading_bench import Bench, Graded, one_server
+from grading_bench import Bench, Graded, quick_gradings
 from language_bench import checked_silu
 from paths import REPOSITORY
 
@@ -222,7 +222,7 @@ def grade(
 
 
 def test_tensors_are_graded_and_the_file_is_not_run(grade: Callable[[str], Graded]) -> None:
-    with one_server():
+    with quick_gradings():
         graded = grade(file_of(call=CALL + "raise SystemExit('this line is never run')\n"))
     assert (graded.verdict, graded.report["score"]) == ("accepted", 100.0)
 

@@ -1,7 +1,6 @@
 """Grades single files on the CPU with small limits, and checks for leaked resources.
 
-`grade local` runs in this process. One Python server serves a whole test process, because
-importing torch and triton takes longer than everything else.
+`grade local` runs in this process, with its Python server (`shared_server`).
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,15 +22,11 @@ import psutil
 import pytest
 from paths import REPOSITORY
 
-from grader.commands import local
 from grader.commands.local import Request, grade_local
 from grader.gpu.nvml import gpus
-from grader.grading import context
 from grader.judge import session
-from grader.judge.python_server import PythonServer
 from grader.sandbox import fork_server, policy, probe
 from grader.system import toolchain
-from grader.vocabulary import Device
 
 _LIMITS = {"build_s": 5, "load_s": 3, "call_s": 1, "output_kib": 64, "memory_mib": 256}
 # On a GPU, a first call makes a context or compiles, in parallel with other tests.
@@ -169,37 +163,13 @@ def nothing_left(scratch: Path) -> Iterator[None]:
 
 
 @contextmanager
-def one_server() -> Iterator[None]:
-    """Let all gradings in the block share one Python server, without nvcc."""
-    servers: list[PythonServer] = []
-
-    class Shared(PythonServer):
-        def __init__(self, device: Device) -> None:
-            if servers:
-                self.__dict__ = servers[0].__dict__
-                return
-            super().__init__(device)
-            servers.append(self)
-
-        def close(self) -> None:
-            """Keep the server for the next submission, unless this one has killed it."""
-            server = psutil.Process(self._program.pid)
-            # A server that waits for work sleeps; a killed one is awake until it is dead.
-            while (state := server.status()) not in (psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE):
-                time.sleep(0.005)
-            if state == psutil.STATUS_ZOMBIE:
-                super().close()
-                servers.clear()
-
+def quick_gradings() -> Iterator[None]:
+    """Grade without nvcc, and with less patience for a worker, in the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(context, "PythonServer", Shared)
-        patch.setattr(local, "PythonServer", Shared)
         patch.setattr(toolchain, "find_nvcc", lambda: None)
         patch.setattr(session, "COMMAND_S", 2.0)
         patch.delenv("GRADE_ASSIGNMENTS", raising=False)
         yield
-    for server in servers:
-        PythonServer.close(server)
 
 
 @contextmanager

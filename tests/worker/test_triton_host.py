@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from grading_bench import Bench, Graded, one_server, scratch_folder, small_silu
+from grading_bench import Bench, Graded, quick_gradings, scratch_folder, small_silu
 
 from grader.grading import context
 from grader.vocabulary import Device
@@ -208,7 +208,7 @@ def silu(input, output, n):
 
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[None]:
-    with one_server():
+    with quick_gradings():
         # Before a test has its folder, so that the server's files are not in it.
         context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
         yield

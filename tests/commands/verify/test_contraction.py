@@ -23,6 +23,7 @@ SUMS = "expected(inputs):\n    return {'y': (inputs['x'] * inputs['x'] + inputs[
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.skipif(not contracts(), reason="this CPU rounds every operation")
 @pytest.mark.parametrize(
     ("formula", "state"),
@@ -35,7 +36,6 @@ SUMS = "expected(inputs):\n    return {'y': (inputs['x'] * inputs['x'] + inputs[
 def test_a_contracted_sum_is_warned_of(
     formula: str, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CUDACXX", "")
     folder = tmp_path / "square"
     folder.mkdir()
     source = COURSES / "assignments/square"
