@@ -109,9 +109,9 @@ def test_nvcc_accepts_the_solved_file(tmp_path: Path, arguments: tuple[str, ...]
     assert run(tmp_path, "fresh", "--language", "cuda", *options(arguments)).exit_code == 0
     nvcc = toolchain.find_nvcc()
     assert nvcc is not None
-    command = [nvcc.path, "-std=c++17", "-c", tmp_path / "reference/fresh/fresh.cu"]
-    given = [f"-I{tmp_path / 'student_template/fresh'}", "-o", tmp_path / "fresh.o"]
-    subprocess.run([*command, *given], check=True)
+    solved, header = tmp_path / "reference/fresh/fresh.cu", tmp_path / "student_template/fresh"
+    command = [str(nvcc.path), "-std=c++17", f"-I{header}", "-c", str(solved)]
+    subprocess.run([*command, "-o", str(tmp_path / "fresh.o")], check=True)
 
 
 def test_a_bare_kernel_is_launched_by_the_grader(tmp_path: Path) -> None:
