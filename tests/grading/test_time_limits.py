@@ -15,10 +15,8 @@ from grading_bench import Bench, Graded, quick_gradings, scratch_folder, small_s
 from paths import HAND_INS
 
 from grader.checks.correctness import judging
-from grader.grading import context
 from grader.judge.outcome import Outcome
 from grader.judge.session import Session
-from grader.vocabulary import Device
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +24,6 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[None]:
     with quick_gradings():
-        # Before scratch folders of single tests.
-        context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
         yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,20 +17,31 @@ from grader.pool import state
 from grader.vocabulary import Device
 
 _SERVERS: dict[Device, PythonServer] = {}
+_TEMPORARY = tempfile.gettempdir()
 
 
 class SharedServer(PythonServer):
-    """The server of this process for a device, which outlives those who ask for one."""
+    """The server of this process for a device, which outlives those who ask for one.
+
+    A test of this or another process can kill it.
+    """
 
     def __init__(self, device: Device) -> None:
         if device in _SERVERS:
             self.__dict__ = _SERVERS[device].__dict__
-            return
-        super().__init__(device)
-        _SERVERS[device] = self
+            self.close()
+        if device not in _SERVERS:
+            super().__init__(device)
+            _SERVERS[device] = self
+
+    def _start(self) -> None:
+        """Start it outside a folder in which a test looks for what is left."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", _TEMPORARY)
+            super()._start()
 
     def close(self) -> None:
-        """Keep the server for the next submission, unless this one has killed it."""
+        """Keep the server for the next submission, unless it was killed."""
         server = psutil.Process(self._program.pid)
         # A server that waits for work sleeps; a killed one is awake until it is dead.
         while (status := server.status()) not in (psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE):

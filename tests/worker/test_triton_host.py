@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from grading_bench import Bench, Graded, quick_gradings, scratch_folder, small_silu
 
-from grader.grading import context
-from grader.vocabulary import Device
-
 KERNEL = """
 import threading
 import torch
@@ -209,8 +206,6 @@ def silu(input, output, n):
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[None]:
     with quick_gradings():
-        # Before a test has its folder, so that the server's files are not in it.
-        context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
         yield
 
 
