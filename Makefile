@@ -17,7 +17,7 @@ help:
 	@echo "make setup      make .venv with the command grade in it"
 	@echo "make demo       grade a sample submission (ASSIGNMENT=$(ASSIGNMENT) FROM=$(FROM))"
 	@echo "make test       tests of every package, and bad submissions (4 minutes)"
-	@echo "make test-all   all tests: all attacks, samples, races, Dask, soak (20 minutes)"
+	@echo "make test-all   all tests: all attacks, samples, races, Dask, soak (15 minutes)"
 	@echo "make test-slow  most tests that make test leaves out (Dask only if it is installed)"
 	@echo "make gpu-test   the tests that need a GPU"
 	@echo "make verify     grade all samples, references and stubs, and prove the assignments"
