@@ -18,6 +18,7 @@ from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
 from grader.build.host_compiler import compile_own
+from grader.emulation.cuda_cpp.__main__ import main
 from grader.grading import internal_error
 from grader.grading.plan import Options
 from grader.pool.state import WorkerState
@@ -93,6 +94,18 @@ def test_a_disk_from_which_no_program_runs(disk_with: Callable[[str], Path]) -> 
     assert f"no program can run from {disk}: it is mounted noexec" in told
     (kernel,) = graded(Language.TRITON).kernels  # from its IR
     assert kernel.verdict is Verdict.ACCEPTED
+
+
+def test_grade_run_on_such_a_disk(
+    disk_with: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = disk_with("size=200m,noexec")
+    program = disk / "program.cu"
+    program.write_text("int main() {}\n", encoding="utf-8")
+    assert main([str(program)]) == 2
+    assert (
+        capsys.readouterr().err == f"no program can run from {disk}: set TMPDIR to another disk\n"
+    )
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])

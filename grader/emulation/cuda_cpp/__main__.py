@@ -119,12 +119,16 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         if options.all_blocks:
             words.append("counted_blocks=0")
         # A program that the caller runs in one order runs once.
-        result = (run if options.schedule else run_in_orders)(
-            program,
-            arguments=options.arguments,
-            settings=" ".join(words),
-            timeout_s=options.timeout,
-        )
+        execute = run if options.schedule else run_in_orders
+        settings, timeout_s = " ".join(words), options.timeout
+        try:
+            result = execute(
+                program, arguments=options.arguments, settings=settings, timeout_s=timeout_s
+            )
+        except PermissionError:  # the disk is mounted noexec
+            message = f"no program can run from {Path(scratch).parent}: set TMPDIR to another disk"
+            print(message, file=sys.stderr)
+            return 2
     if options.records:
         options.records.write_text(result.records)
     paths = program.paths
