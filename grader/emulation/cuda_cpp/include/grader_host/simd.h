@@ -1,37 +1,26 @@
 // Intrinsics on the bytes and halves of a word (__vadd4 …): each part by itself, in C++.
 #pragma once
 
-// A function that computes `expression` of x and y, each part of two words. `Part` has 1 or 2 bytes.
+// The body of a function: statements for each part, which begins at bit `at`. `Part` has 1 or 2 bytes.
+#define GRADER_PARTS(Part, ...)                                            \
+    constexpr unsigned width = 8 * sizeof(Part), mask = (1u << width) - 1; \
+    unsigned result = 0;                                                   \
+    for (unsigned at = 0; at < 32; at += width) { __VA_ARGS__ }            \
+    return result;
 #define GRADER_SIMD(name, Part, expression)                                \
     GRADER_INLINE unsigned name(unsigned a, unsigned b) {                  \
-        constexpr unsigned width = 8 * sizeof(Part), mask = (1u << width) - 1; \
-        unsigned result = 0;                                               \
-        for (unsigned at = 0; at < 32; at += width) {                      \
-            const int x = (Part)(a >> at), y = (Part)(b >> at);            \
-            result |= ((unsigned)(expression) & mask) << at;               \
-        }                                                                  \
-        return result;                                                     \
+        GRADER_PARTS(Part, const int x = (Part)(a >> at), y = (Part)(b >> at); \
+                     result |= ((unsigned)(expression) & mask) << at;)     \
     }
-// The same of one word.
 #define GRADER_SIMD_OF_ONE(name, Part, expression)                         \
     GRADER_INLINE unsigned name(unsigned a) {                              \
-        constexpr unsigned width = 8 * sizeof(Part), mask = (1u << width) - 1; \
-        unsigned result = 0;                                               \
-        for (unsigned at = 0; at < 32; at += width) {                      \
-            const int x = (Part)(a >> at);                                 \
-            result |= ((unsigned)(expression) & mask) << at;               \
-        }                                                                  \
-        return result;                                                     \
+        GRADER_PARTS(Part, const int x = (Part)(a >> at);                  \
+                     result |= ((unsigned)(expression) & mask) << at;)     \
     }
-// The sum of the differences of all parts.
-#define GRADER_SIMD_SUM(name, Part)                                        \
+#define GRADER_SIMD_SUM_OF_DIFFERENCES(name, Part)                         \
     GRADER_INLINE unsigned name(unsigned a, unsigned b) {                  \
-        unsigned sum = 0;                                                  \
-        for (unsigned at = 0; at < 32; at += 8 * sizeof(Part)) {           \
-            const int x = (Part)(a >> at), y = (Part)(b >> at);            \
-            sum += (unsigned)(x < y ? y - x : x - y);                      \
-        }                                                                  \
-        return sum;                                                        \
+        GRADER_PARTS(Part, const int x = (Part)(a >> at), y = (Part)(b >> at); \
+                     result += (unsigned)(x < y ? y - x : x - y);)         \
     }
 #define GRADER_LIMITED(value, low, high) ((value) < (low) ? (low) : (value) > (high) ? (high) : (value))
 #define GRADER_SIMD_COMPARISON(name, count, Part, op)                 \
@@ -66,13 +55,14 @@
     GRADER_SIMD_OF_ONE(__vabs##count, Signed, x < 0 ? -x : x)                              \
     GRADER_SIMD_OF_ONE(__vneg##count, Signed, -x)                                          \
     GRADER_SIMD_OF_ONE(__vabsss##count, Signed, x == least ? most : x < 0 ? -x : x)        \
-    GRADER_SIMD_SUM(__vsadu##count, Unsigned)                                              \
-    GRADER_SIMD_SUM(__vsads##count, Signed)
+    GRADER_SIMD_SUM_OF_DIFFERENCES(__vsadu##count, Unsigned)                                              \
+    GRADER_SIMD_SUM_OF_DIFFERENCES(__vsads##count, Signed)
 GRADER_SIMD_SIZE(2, short, unsigned short, -32768, 32767)
 GRADER_SIMD_SIZE(4, signed char, unsigned char, -128, 127)
 #undef GRADER_SIMD_SIZE
 #undef GRADER_SIMD_COMPARISON
 #undef GRADER_LIMITED
-#undef GRADER_SIMD_SUM
+#undef GRADER_SIMD_SUM_OF_DIFFERENCES
 #undef GRADER_SIMD_OF_ONE
 #undef GRADER_SIMD
+#undef GRADER_PARTS
