@@ -1,6 +1,7 @@
 """Run a compiler on a student's file, in the sandbox, into the cache.
 
     judge: sources and parts ──copy──→ scratch folder ←── compiler, confined to it
+    judge: a large part      ──link──→        "            in memory that nobody can change
     judge: cache             ←──copy── kernel.so, if it is a regular file
 
 The compiler sees neither the cache nor other folders of the grader: a file can include, embed or
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import functools
 import os
 import re
 import shutil
@@ -43,6 +46,8 @@ _REFUSED = re.compile(
 )
 _REFUSALS = 3  # in a row, while an empty file compiles each time
 _FULL = {os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT)}
+_LARGE = 4 << 20  # bytes
+_FIRST_DESCRIPTOR = 3  # in the compiler
 _SPACE = 64 << 20  # bytes: more than any compilation needs
 
 
@@ -173,10 +178,9 @@ def _compile_once(
     """Run the compiler and copy its product to `output`."""
     product = output.name if output is not None else LIBRARY
     with scratch_dir.scratch_folder("grade-build-") as scratch:
-        for part in compiler.parts():
-            shutil.copyfile(part, scratch / part.name)
         for name, text in sources.items():
             (scratch / name).write_text(text, encoding="utf-8")
+        descriptors = _give(compiler.parts(), scratch)
         # By relative paths, so that __FILE__ and messages have the student's own path.
         ended = spawn.run(
             compiler.command(Path(source), Path(), Path(product)),
@@ -184,6 +188,7 @@ def _compile_once(
             environment=spawn.clean_environment(scratch) | compiler.environment,
             wall_s=wall_s,
             limits=spawn.Limits(file_mib=_FILE_MIB),
+            descriptors=descriptors,
         )
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
@@ -201,6 +206,38 @@ def _compile_once(
                     dump = scratch_dir.read(scratch / compiler.dump, _FILE_MIB << 20)
                     output.with_name(compiler.dump).write_bytes(dump)
         return ended
+
+
+def _give(parts: Sequence[Path], scratch: Path) -> dict[int, int]:
+    """Put parts where the compiler runs; return the descriptors that it needs, by number there.
+
+    A large part, the precompiled header, is a link to one of them: a copy for each compilation
+    takes as long as a tenth of it. If the compiler cannot follow the link, it reads the header.
+    """
+    descriptors: dict[int, int] = {}
+    for part in parts:
+        (scratch / part.name).unlink(missing_ok=True)  # a student's file of that name
+        number = _FIRST_DESCRIPTOR + len(descriptors)
+        if part.stat().st_size > _LARGE and (copy := _sealed_copy(part)) is not None:
+            (scratch / part.name).symlink_to(f"/proc/self/fd/{number}")
+            descriptors[number] = copy
+        else:
+            shutil.copyfile(part, scratch / part.name)
+    return descriptors
+
+
+@functools.cache
+def _sealed_copy(part: Path) -> int | None:
+    """Return a descriptor of a copy in memory that nobody can change; None if there is none."""
+    try:
+        copy = os.memfd_create("grade-part", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        with open(copy, "wb", closefd=False) as file:
+            file.write(part.read_bytes())
+        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(copy, fcntl.F_ADD_SEALS, seals)
+    except OSError:
+        return None
+    return copy
 
 
 def require_space(folder: Path, ended: spawn.Ended) -> None:

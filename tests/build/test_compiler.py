@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from grader.build.compiler import Compiled, Compiler, compile_file
 from grader.errors import GraderError
 
 
-def compiled_by(script: str, dump: str = "") -> Compiled:
+def compiled_by(script: str, dump: str = "", parts: tuple[Path, ...] = ()) -> Compiled:
     """Compile with a shell script that gets the source's and the product's names."""
     return compile_file(
         Compiler(
@@ -20,6 +22,7 @@ def compiled_by(script: str, dump: str = "") -> Compiled:
                 *("/bin/sh", "-c", script, "tool", str(source), str(output))
             ],
             dump=dump,
+            parts=lambda: parts,
         ),
         trampoline="first",
         file="silu.cu",
@@ -46,3 +49,22 @@ def test_the_source_is_no_product() -> None:
     library = compiled_by('echo "$2" > "$2"').library
     assert library is not None
     assert library.read_text() == "kernel.so\n"
+
+
+def test_a_large_part_is_shared_and_nobody_can_change_it(tmp_path: Path) -> None:
+    small, large = tmp_path / "small", tmp_path / "large"
+    small.write_text("small")
+    large.write_text("x" * (5 << 20))
+    parts = (small, large)
+    for script in ('cat small large > "$2"', 'echo y > large || cat small large > "$2"'):
+        library = compiled_by(script, parts=parts).library
+        assert library is not None
+        assert library.read_text() == small.read_text() + large.read_text()
+
+
+def test_a_part_is_not_replaced_by_a_students_file(tmp_path: Path) -> None:
+    part = tmp_path / "silu.cu"
+    part.write_text("x" * (5 << 20))
+    library = compiled_by('cat silu.cu > "$2"', parts=(part,)).library
+    assert library is not None
+    assert library.read_text() == part.read_text()
