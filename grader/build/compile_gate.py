@@ -70,8 +70,9 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     """
     seen = _distinct(launch for launch in launches if not launch.get("hidden"))
     unseen = [launch for launch in _distinct(launches) if launch not in seen]
-    shown = _representatives(seen)
-    others = [launch for launch in _representatives([*seen, *unseen]) if launch in unseen]
+    configurations = _configurations([*seen, *unseen])
+    shown = _ends(seen, [[one for one in group if one in seen] for group in configurations])
+    others = _ends(unseen, configurations)
     first = [*_round_robin(shown), *_round_robin(others)][:_MOST_LAUNCHES]
     results = _compile_each(first, course_target())
     decided = _decided(built, shown, results[: len(shown)])
@@ -133,23 +134,30 @@ def _distinct(launches: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
 
 
-def _representatives(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return at most two launches of each configuration of a kernel, in order.
+def _configurations(launches: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the launches of each configuration of a kernel.
 
-    Triton compiles a kernel anew for every set of arguments that are 1 or divisible by 16. The
-    compiler does most with what is known, as vectors and copies that overlap in shared memory, and
-    needs most instructions where nothing is: these two stand for all between them.
+    Triton compiles it anew for every set of arguments that are 1 or divisible by 16.
     """
     groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for launch in launches:
         options = json.dumps(launch["options"], sort_keys=True)
         features = frozenset(_FEATURE.findall(launch["text"]))
         groups.setdefault((launch["kernel"], options, features), []).append(launch)
-    ends = (
-        end for group in groups.values() for end in (max(group, key=_known), min(group, key=_known))
-    )
-    kept = set(map(id, ends))
-    return [launch for launch in launches if id(launch) in kept]
+    return list(groups.values())
+
+
+def _ends(
+    launches: Sequence[dict[str, Any]], groups: Sequence[list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return those of the launches of which most, or least, is known in their group.
+
+    The compiler does most with what is known, as vectors and copies that overlap in shared memory,
+    and needs most instructions where nothing is: these two stand for all between them.
+    """
+    filled = [group for group in groups if group]
+    ends = [end(group, key=_known) for group in filled for end in (max, min)]
+    return [launch for launch in launches if launch in ends]
 
 
 def _known(launch: dict[str, Any]) -> int:
