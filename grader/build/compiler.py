@@ -21,6 +21,7 @@ import functools
 import os
 import re
 import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,7 @@ _REFUSALS = 3  # in a row, while an empty file compiles each time
 _FULL = {os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT)}
 _LARGE = 4 << 20  # bytes
 _FIRST_DESCRIPTOR = 3  # in the compiler
+_copying = threading.Lock()
 _SPACE = 64 << 20  # bytes: more than any compilation needs
 
 
@@ -212,13 +214,16 @@ def _give(parts: Sequence[Path], scratch: Path) -> dict[int, int]:
     """Put parts where the compiler runs; return the descriptors that it needs, by number there.
 
     A large part, the precompiled header, is a link to one of them: a copy for each compilation
-    takes as long as a tenth of it. If the compiler cannot follow the link, it reads the header.
+    takes a tenth of the time of a small one. If the compiler cannot follow the link, it reads the
+    header.
     """
     descriptors: dict[int, int] = {}
     for part in parts:
         (scratch / part.name).unlink(missing_ok=True)  # a student's file of that name
         number = _FIRST_DESCRIPTOR + len(descriptors)
-        if part.stat().st_size > _LARGE and (copy := _sealed_copy(part)) is not None:
+        with _copying:  # two compilations of a grading begin together
+            copy = _sealed_copy(part) if part.stat().st_size > _LARGE else None
+        if copy is not None:
             (scratch / part.name).symlink_to(f"/proc/self/fd/{number}")
             descriptors[number] = copy
         else:
@@ -229,13 +234,18 @@ def _give(parts: Sequence[Path], scratch: Path) -> dict[int, int]:
 @functools.cache
 def _sealed_copy(part: Path) -> int | None:
     """Return a descriptor of a copy in memory that nobody can change; None if there is none."""
+    content = part.read_bytes()
     try:
         copy = os.memfd_create("grade-part", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError:
+        return None
+    try:
         with open(copy, "wb", closefd=False) as file:
-            file.write(part.read_bytes())
+            file.write(content)
         seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
         fcntl.fcntl(copy, fcntl.F_ADD_SEALS, seals)
     except OSError:
+        os.close(copy)
         return None
     return copy
 
