@@ -102,8 +102,8 @@ GRADER_ALWAYS void operator delete[](void* memory, size_t) noexcept { free(memor
 #endif
 
 // Without the special functions (std::legendre …) of <cmath>: g++ would instantiate their templates
-// for every file, precompiled or not, in as much time as it needs for a small kernel. The headers
-// that come with them stay: nvcc has them too.
+// for every file, precompiled or not, which takes 14 ms of 35 for an empty one. The headers that come
+// with them stay: nvcc has them too.
 #include <cstddef>
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #include <bits/stl_algobase.h>
