@@ -1,54 +1,74 @@
 """Fork workers that are the judge's own children, from a process that has imported what they need.
 
     judge ── request + descriptors ─→ server (holds no secret, runs no student code)
-                                        fork ─→ intermediate process
-                                                  fork ─→ worker
+                                        vfork ─→ intermediate process
+                                                   fork ─→ worker
       ←── pid, pidfd of the worker ────
 
 The intermediate process exits at once, so that the worker becomes the judge's child (the judge is a
-subreaper). The worker confines itself before it does anything else.
+subreaper). It borrows the server's memory: a fork of a server that has imported torch takes longer
+than some workers run. The worker confines itself before it does anything else.
 """
 
 import ctypes
 import errno
+import gc
 import json
 import os
+import resource
+import signal
 import socket
 import sys
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
 from grader.protocol import wire
 from grader.worker import confine
 
 _FORK_S = 5.0
 _PR_SET_NAME = 15
+_CLONE_VM, _CLONE_VFORK = 0x100, 0x4000
+_OWN_STACK = 1 << 20  # bytes, far more than the server uses of its stack
+
+Request = dict  # plain JSON
+
+_libc = ctypes.PyDLL(None)  # calls that keep Python's lock
 
 
-def serve(channel: socket.socket, prepare: Callable[[dict], bool]) -> dict:  # type: ignore[type-arg]
-    """Fork a worker for each request until the judge closes the channel; return in workers only.
+def serve(
+    channel: socket.socket,
+    prepare: Callable[[Request], bool],  # type: ignore[type-arg]
+    work: Callable[[Request], None],  # type: ignore[type-arg]
+) -> None:
+    """Fork a worker for each request, until the judge closes the channel.
 
     `prepare` gets the request before the fork, and returns False if it wants no worker. A request
     has the worker's `environment`, the `settings` of `confine`, and `targets`, the numbers that the
-    descriptors sent with it get. Returns the request, in the confined worker.
+    descriptors sent with it get. `work` gets it in the worker, which is confined, and whose process
+    ends with it.
     """
     # A submission of the same user must not trace or read this process.
-    ctypes.CDLL(None).prctl(confine.PR_SET_DUMPABLE, 0, 0, 0, 0)
+    _libc.prctl(confine.PR_SET_DUMPABLE, 0, 0, 0, 0)
     while True:
         data, descriptors, _, _ = socket.recv_fds(
             channel, wire.REQUEST_BYTES, wire.REQUEST_DESCRIPTORS
         )
         if not data:
-            sys.exit()
-        request: dict = json.loads(data)  # type: ignore[type-arg]
+            return
+        request: Request = json.loads(data)  # type: ignore[type-arg]
         if not prepare(request):
             continue
-        forked = _fork_worker()
-        if forked is None:
+        # A collection in a worker would write to, and so copy, the memory of all that is here.
+        gc.freeze()
+
+        def worker(request: Request = request, given: list[int] = descriptors) -> None:  # type: ignore[type-arg]
             channel.detach()  # its number is the worker's channel from now on
-            _set_up(request, descriptors)
-            return request
-        pid, pidfd = forked
+            _set_up(request, given)
+            work(request)
+
+        pid = _fork_orphan(worker)
+        pidfd = os.pidfd_open(pid)
         socket.send_fds(channel, [str(pid).encode()], [pidfd])
         for descriptor in (*descriptors, pidfd):
             os.close(descriptor)
@@ -57,35 +77,71 @@ def serve(channel: socket.socket, prepare: Callable[[dict], bool]) -> dict:  # t
 def name_process(program: str) -> None:
     """Give this process the name of its program, for `ps` and `top`; the kernel keeps 15 bytes."""
     name = program.rpartition("/")[2].removesuffix(".py").encode()
-    ctypes.CDLL(None).prctl(_PR_SET_NAME, name, 0, 0, 0)
+    _libc.prctl(_PR_SET_NAME, name, 0, 0, 0)
 
 
-def _fork_worker() -> tuple[int, int] | None:
-    """Fork a worker and orphan it to the judge; return (pid, pidfd), or None in the worker."""
-    parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    intermediate = _fork()
-    if intermediate == 0:
-        # Before the fork: this process may have ended when the worker first runs.
+def _fork_orphan(run: Callable[[], None]) -> int:
+    """Fork a process that does `run` and is the judge's child; return its pid.
+
+    The intermediate process is a vfork: this one waits until it has exited, and the memory is
+    copied once, for the orphan. Its stack is the unused part of this stack, where the orphan's
+    stack then begins. A pid is not used again before its parent, the judge, has asked for it.
+    """
+    pids = []
+
+    def intermediate(_: object) -> int:
         parent = os.getpid()
-        try:
-            worker = _fork()
-            if worker:
-                socket.send_fds(child_end, [str(worker).encode()], [os.pidfd_open(worker)])
-        except BaseException:  # it must never return into the server's loop
-            worker = -1
-        if worker:
-            os._exit(0)
-        # "Die with the parent" must mean the judge, not the intermediate process.
-        while os.getppid() == parent:
-            time.sleep(0.0002)
-        return None
-    child_end.close()
-    data, pidfds, _, _ = socket.recv_fds(parent_end, 64, 1)
-    parent_end.close()
-    os.waitpid(intermediate, 0)  # from now on the worker is the judge's child
-    if not pidfds:
+        pid = _fork()
+        if pid == 0:
+            # "Die with the parent" must mean the judge, not the intermediate process.
+            while os.getppid() == parent:
+                time.sleep(0.0002)
+            _run_to_end(run)
+        pids.append(pid)
+        return 0
+
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(intermediate)
+    flags = _CLONE_VM | _CLONE_VFORK | signal.SIGCHLD
+    child = _libc.clone(function, ctypes.c_void_p(_free_stack()), flags, None)
+    if child > 0:
+        os.waitpid(child, 0)
+    if not pids:
         raise SystemExit("no worker could be forked")  # the judge starts another server
-    return int(data), pidfds[0]
+    return pids[0]
+
+
+def _free_stack() -> int:
+    """Return an address in this thread's stack, the process's first, below all that is used."""
+    end = ctypes.c_void_p.in_dll(_libc, "__libc_stack_end").value
+    assert end is not None
+    limit, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    own = _OWN_STACK if limit == resource.RLIM_INFINITY else min(_OWN_STACK, limit // 4)
+    return (end - own) & ~0xFFF
+
+
+def _run_to_end(run: Callable[[], None]) -> NoReturn:
+    """Do `run` and end this process, with C's exit handlers.
+
+    Python would free all objects first, and so write to, and copy, the server's memory.
+    """
+    code: int | str = 0
+    try:
+        run()
+    except SystemExit as end:
+        code = end.code or 0
+        if not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = 1
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:  # noqa: SIM105 # importing contextlib takes longer
+            stream.flush()
+        except (OSError, ValueError):
+            pass  # closed
+    ctypes.CDLL(None).exit(code)
+    raise AssertionError("unreachable")
 
 
 def _fork() -> int:

@@ -21,7 +21,10 @@ def main() -> None:
     """Fork programs until the judge closes the channel."""
     os.setsid()  # Ctrl-C at the terminal is for the judge
     os.closerange(wire.CHANNEL_FD + 1, 65536)  # what the judge has from its own parent
-    request = forking.serve(socket.socket(fileno=wire.CHANNEL_FD), _prepare)
+    forking.serve(socket.socket(fileno=wire.CHANNEL_FD), _prepare, _work)
+
+
+def _work(request: forking.Request) -> None:  # type: ignore[type-arg]
     command = request["command"]
     if _is_worker(command):
         forking.name_process(command[len(_PYTHON)])
@@ -38,7 +41,7 @@ def _is_worker(command: list[str]) -> bool:
     return command[: len(_PYTHON)] == _PYTHON
 
 
-def _prepare(request: dict) -> bool:  # type: ignore[type-arg]
+def _prepare(request: forking.Request) -> bool:  # type: ignore[type-arg]
     """Import a worker's program here, once, and not in each worker."""
     if _is_worker(request["command"]):
         with contextlib.suppress(Exception):  # it says so itself

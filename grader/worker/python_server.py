@@ -52,9 +52,7 @@ def prepare(device: str) -> dict[str, str]:
     for name in ("compiler.code_generator", "experimental.gluon.nvidia", "tools.tensor_descriptor"):
         with contextlib.suppress(ImportError):
             importlib.import_module(f"triton.{name}")
-    # A collection in a worker would touch, and so copy, the memory of all that is here.
     gc.collect()
-    gc.freeze()
     gc.enable()
     _use_huge_pages()
     return versions
@@ -88,7 +86,11 @@ def main() -> None:
     # Triton reads its variables again at every kernel.
     kept = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
     channel.send(json.dumps(versions).encode())
-    request = forking.serve(channel, _prepare_worker)
+    forking.serve(channel, _prepare_worker, lambda request: _work(request, kept))
+
+
+def _work(request: forking.Request, kept: dict[str, str]) -> None:  # type: ignore[type-arg]
+    """Be the worker of a request, or an executor; `kept` are Triton's variables."""
     forking.name_process("launch_executor" if request["executes"] else request["worker"])
     os.environ.update({name: value for name, value in kept.items() if name not in os.environ})
     try:
@@ -114,7 +116,7 @@ def main() -> None:
         os._exit(wire.EXIT_FAILED)
 
 
-def _prepare_worker(request: dict) -> bool:  # type: ignore[type-arg]
+def _prepare_worker(request: forking.Request) -> bool:  # type: ignore[type-arg]
     # The worker says why its program cannot be imported, as with another version of a package.
     with contextlib.suppress(Exception):
         _program(request.get("expect") or request["worker"])
