@@ -47,11 +47,14 @@ def prepare(device: str) -> dict[str, str]:
         triton_host,
         triton_launches,
         triton_no_launch,
+        triton_rehearsal,
     )
 
     for name in ("compiler.code_generator", "experimental.gluon.nvidia", "tools.tensor_descriptor"):
         with contextlib.suppress(ImportError):
             importlib.import_module(f"triton.{name}")
+    with contextlib.suppress(Exception):  # a worker meets it again
+        triton_rehearsal.rehearse()
     gc.collect()
     gc.enable()
     _use_huge_pages()

@@ -357,7 +357,6 @@ def watch_allocations(recorder: Launches) -> None:
 
 def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, Any]) -> Any:
     """Compile to Triton's IR, or take it from the cache. Raises Triton's own errors."""
-    from triton._C.libtriton import ir
     from triton.compiler.compiler import make_backend
     from triton.runtime import driver
 
@@ -365,9 +364,24 @@ def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, An
     backend = make_backend(target)
     parsed = backend.parse_options({**dict(options), **source.parse_options()})
     cached = _cached(source, target, parsed)
-    with contextlib.suppress(OSError):
+    try:
         text = cached.read_text(encoding="utf-8")
-        return RecordedKernel(recorder, source, text, parsed)
+    except OSError:
+        try:
+            text = ir_of(source, target, backend, parsed)
+        except Exception as error:
+            _place(error, source)
+            raise
+        with contextlib.suppress(OSError):
+            cached.parent.mkdir(parents=True)
+            cached.write_text(text, encoding="utf-8")
+    return RecordedKernel(recorder, source, text, parsed)
+
+
+def ir_of(source: Any, target: Any, backend: Any, parsed: Any) -> str:
+    """Compile to Triton's IR. Raises Triton's own errors."""
+    from triton._C.libtriton import ir
+
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
@@ -380,16 +394,7 @@ def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, An
     }
     # `target` is a parameter since Triton 3.5.
     names = inspect.signature(source.make_ir).parameters
-    try:
-        module = source.make_ir(**{name: given[name] for name in names})
-    except Exception as error:
-        _place(error, source)
-        raise
-    text = str(module)
-    with contextlib.suppress(OSError):
-        cached.parent.mkdir(parents=True)
-        cached.write_text(text, encoding="utf-8")
-    return RecordedKernel(recorder, source, text, parsed)
+    return str(source.make_ir(**{name: given[name] for name in names}))
 
 
 def _cached(source: Any, target: Any, options: Any) -> Path:

@@ -11,6 +11,8 @@ import pytest
 from slow import slow_unless
 from triton_samples import Told, counted, files, findings, marks, records, requests, run
 
+from grader.worker import triton_rehearsal
+
 QUICK = {
     "arguments_of_all_sorts",
     "autotuned",
@@ -565,3 +567,7 @@ def test_many_launches_end_without_a_word_of_endless_kernels() -> None:
 def test_enough_of_both() -> None:
     assert len(files("faults")) >= 20
     assert len(files("correct")) >= 20
+
+
+def test_the_server_can_compile_and_execute_the_kernel_of_its_rehearsal() -> None:
+    triton_rehearsal.rehearse()

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import functools
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from paths import REPOSITORY
 from triton_samples import Told, compiled, counted, files, findings, marks, records, requests, run
 
 FOLDERS = [folder for folder in os.environ.get("GRADE_TRITON_VERSIONS", "").split(":") if folder]
@@ -25,6 +28,13 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 each_version = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: Path(folder).name)
+
+
+@each_version
+def test_the_rehearsal_of_the_server(folder: str) -> None:
+    code = "from grader.worker import triton_rehearsal; triton_rehearsal.rehearse()"
+    environment = {**os.environ, "PYTHONPATH": folder}
+    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, env=environment, check=True)
 
 
 @functools.cache
