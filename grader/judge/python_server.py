@@ -21,7 +21,7 @@ from grader.sandbox.policy import UNCONFINED
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.vocabulary import Device, Language
 
-_FORK_S = 30.0  # a fork takes some 20 ms; a submission may have stopped the server
+_FORK_S = 30.0  # a fork takes some milliseconds; a submission may have stopped the server
 _START_S = 120.0  # importing torch from a cold network file system
 # For glibc's heap: a fork copies an entry for each page, and a server forks all the time.
 _HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}

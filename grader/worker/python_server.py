@@ -2,7 +2,7 @@
 
     python -I python_server.py cuda|cpu
 
-Importing torch and triton takes a second or two; a fork some 20 ms (`forking`). CUDA is not
+Importing torch and triton takes a second or two; a fork some milliseconds (`forking`). CUDA is not
 initialised here, because a context does not survive a fork.
 """
 
