@@ -21,7 +21,8 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import NoReturn
+from functools import partial
+from typing import Any, NoReturn
 
 from grader.protocol import wire
 from grader.worker import confine
@@ -31,15 +32,15 @@ _PR_SET_NAME = 15
 _CLONE_VM, _CLONE_VFORK = 0x100, 0x4000
 _OWN_STACK = 1 << 20  # bytes, far more than the server uses of its stack
 
-Request = dict  # plain JSON
+Request = dict[str, Any]  # plain JSON
 
 _libc = ctypes.PyDLL(None)  # calls that keep Python's lock
 
 
 def serve(
     channel: socket.socket,
-    prepare: Callable[[Request], bool],  # type: ignore[type-arg]
-    work: Callable[[Request], None],  # type: ignore[type-arg]
+    prepare: Callable[[Request], bool],
+    work: Callable[[Request], None],
 ) -> None:
     """Fork a worker for each request, until the judge closes the channel.
 
@@ -56,22 +57,27 @@ def serve(
         )
         if not data:
             return
-        request: Request = json.loads(data)  # type: ignore[type-arg]
+        request: Request = json.loads(data)
         if not prepare(request):
             continue
         # A collection in a worker would write to, and so copy, the memory of all that is here.
         gc.freeze()
-
-        def worker(request: Request = request, given: list[int] = descriptors) -> None:  # type: ignore[type-arg]
-            channel.detach()  # its number is the worker's channel from now on
-            _set_up(request, given)
-            work(request)
-
-        pid = _fork_orphan(worker)
+        pid = _fork_orphan(partial(_be_worker, channel, request, descriptors, work))
         pidfd = os.pidfd_open(pid)
         socket.send_fds(channel, [str(pid).encode()], [pidfd])
         for descriptor in (*descriptors, pidfd):
             os.close(descriptor)
+
+
+def _be_worker(
+    channel: socket.socket,
+    request: Request,
+    descriptors: list[int],
+    work: Callable[[Request], None],
+) -> None:
+    channel.detach()  # its number is the worker's channel from now on
+    _set_up(request, descriptors)
+    work(request)
 
 
 def name_process(program: str) -> None:
@@ -156,7 +162,7 @@ def _fork() -> int:
         time.sleep(0.05)
 
 
-def _set_up(request: dict, descriptors: list[int]) -> None:  # type: ignore[type-arg]
+def _set_up(request: Request, descriptors: list[int]) -> None:
     """Take the descriptors and the environment, and confine this process."""
     try:
         # To high numbers first: one of them may have a number that is a target.

@@ -24,7 +24,7 @@ def main() -> None:
     forking.serve(socket.socket(fileno=wire.CHANNEL_FD), _prepare, _work)
 
 
-def _work(request: forking.Request) -> None:  # type: ignore[type-arg]
+def _work(request: forking.Request) -> None:
     command = request["command"]
     if _is_worker(command):
         forking.name_process(command[len(_PYTHON)])
@@ -41,7 +41,7 @@ def _is_worker(command: list[str]) -> bool:
     return command[: len(_PYTHON)] == _PYTHON
 
 
-def _prepare(request: forking.Request) -> bool:  # type: ignore[type-arg]
+def _prepare(request: forking.Request) -> bool:
     """Import a worker's program here, once, and not in each worker."""
     if _is_worker(request["command"]):
         with contextlib.suppress(Exception):  # it says so itself

@@ -92,7 +92,7 @@ def main() -> None:
     forking.serve(channel, _prepare_worker, lambda request: _work(request, kept))
 
 
-def _work(request: forking.Request, kept: dict[str, str]) -> None:  # type: ignore[type-arg]
+def _work(request: forking.Request, kept: dict[str, str]) -> None:
     """Be the worker of a request, or an executor; `kept` are Triton's variables."""
     forking.name_process("launch_executor" if request["executes"] else request["worker"])
     os.environ.update({name: value for name, value in kept.items() if name not in os.environ})
@@ -119,7 +119,7 @@ def _work(request: forking.Request, kept: dict[str, str]) -> None:  # type: igno
         os._exit(wire.EXIT_FAILED)
 
 
-def _prepare_worker(request: forking.Request) -> bool:  # type: ignore[type-arg]
+def _prepare_worker(request: forking.Request) -> bool:
     # The worker says why its program cannot be imported, as with another version of a package.
     with contextlib.suppress(Exception):
         _program(request.get("expect") or request["worker"])
