@@ -3,10 +3,11 @@
     file:  [ guard, 64 KiB ][ data ][ guard, at least 64 KiB ]
 
 Guards hold secret random bytes (a repeated pattern would hide an overrun that copies the pattern)
-and are compared after every call. On the CPU the file is a memfd, sealed before the worker gets
-it: a worker that could shrink it would kill the judge with SIGBUS, and one that could seal it would
-block the judge. Inputs are also sealed against writes of the worker; the judge's own mapping stays
-writable. On a GPU the driver exports the memory as a descriptor.
+and are compared after every call. What a kernel reads there is a large number in every type: one
+near zero would leave some sums right, by chance. On the CPU the file is a memfd, sealed before the
+worker gets it: a worker that could shrink it would kill the judge with SIGBUS, and one that could
+seal it would block the judge. Inputs are also sealed against writes of the worker; the judge's own
+mapping stays writable. On a GPU the driver exports the memory as a descriptor.
 
 Outputs are poisoned before a call, byte by byte, so that a cell that was never written is
 recognised by its bits.
@@ -36,6 +37,7 @@ from grader.vocabulary import Device, Memory, Role
 
 GUARD_BYTES = 64 * 1024
 _SECRET_BYTES = 1 << 20  # many times a guard: no two begin at the same byte, but by chance
+_LEAST, _BEYOND = 64, 128  # of a guard's bytes: as a float of 16, 32 or 64 bits, 2 or more
 
 _F_SEAL_FUTURE_WRITE = 0x10  # since Linux 5.1; not in Python's fcntl
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
@@ -53,8 +55,8 @@ def _secret_bytes() -> npt.NDArray[np.uint8]:
 
     A worker sees its own guards anyway: they must only have no pattern that an overrun copies.
     """
-    # Of a bytearray: torch warns of memory that must not be written.
-    return np.frombuffer(bytearray(secrets.token_bytes(_SECRET_BYTES)), dtype=np.uint8)
+    source = np.random.default_rng(secrets.randbits(128))
+    return source.integers(_LEAST, _BEYOND, _SECRET_BYTES, dtype=np.uint8)
 
 
 def _same(first: torch.Tensor, second: torch.Tensor) -> bool:
@@ -112,7 +114,7 @@ class Buffer:
         for view in self._guard_views():
             if view.is_cuda:
                 # Up to 2 MiB behind the data: drawn on the GPU.
-                view.random_(0, 256, generator=_generator(view.device))
+                view.random_(_LEAST, _BEYOND, generator=_generator(view.device))
                 guards.append(view.clone())
             else:
                 start = secrets.randbelow(_SECRET_BYTES - view.numel())
