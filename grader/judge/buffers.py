@@ -3,8 +3,8 @@
     file:  [ guard, 64 KiB ][ data ][ guard, at least 64 KiB ]
 
 Guards hold secret random bytes (a repeated pattern would hide an overrun that copies the pattern)
-and are compared after every call. What a kernel reads there is a large number in every type: one
-near zero would leave some sums right, by chance. On the CPU the file is a memfd, sealed before the
+and are compared after every call. What a kernel reads there is not near zero in any type, which
+would leave some sums right, by chance. On the CPU the file is a memfd, sealed before the
 worker gets it: a worker that could shrink it would kill the judge with SIGBUS, and one that could
 seal it would block the judge. Inputs are also sealed against writes of the worker; the judge's own
 mapping stays writable. On a GPU the driver exports the memory as a descriptor.
