@@ -63,9 +63,14 @@ class Group:
     _most_mib: int = 0
 
     @property
-    def procs_files(self) -> list[str]:
-        """The files to which a process writes a 0 to enter the group."""
-        return [str(folder / "cgroup.procs") for _, folder in self.folders]
+    def entrances(self) -> list[str]:
+        """The files to which a process with one thread writes a 0 to enter the group.
+
+        To enter through `cgroup.procs`, the thread waits until no process of the machine forks or
+        ends, which takes milliseconds. Version 2 has no other entrance.
+        """
+        names = {1: "tasks", 2: "cgroup.procs"}
+        return [str(folder / names[place.version]) for place, folder in self.folders]
 
     def start_here(self) -> None:
         """Count the submission's memory from the present usage."""

@@ -78,7 +78,7 @@ class Confinement:
         code = seccomp.program(gpu=self.gpu) if self.layers.filter else b""
         return {
             "user": None if self.user is None else self.user.uid,
-            "groups": [] if self.group is None else self.group.procs_files,
+            "groups": [] if self.group is None else self.group.entrances,
             "powers": self.layers.capabilities,
             "landlock": landlock.granted(gpu=self.gpu) if self.layers.landlock else None,
             "seccomp": code.hex() if code else None,

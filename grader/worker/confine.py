@@ -1,7 +1,7 @@
 """Confine this process, before it becomes an untrusted program.
 
 The settings are {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core": n, ...},
-"groups": [cgroup.procs file...], "user": uid or null, "powers": keep root's capabilities?,
+"groups": [file...], "user": uid or null, "powers": keep root's capabilities?,
 "landlock": {"write": [path...], ...} or null, "seccomp": hexadecimal digits or null}.
 
 This runs in a process that a fork server has forked (`forking`), because code between fork and exec

@@ -156,6 +156,13 @@ def test_a_process_that_we_cannot_see_is_not_signalled(
     second.end()
 
 
+def test_a_process_enters_version_1_without_waiting_for_all_others(tmp_path: Path) -> None:
+    first = Place(folder=tmp_path, version=1, memory=True, tasks=False)
+    second = Place(folder=tmp_path, version=2, memory=False, tasks=True)
+    both = Group(folders=((first, tmp_path / "a"), (second, tmp_path / "b")), memory_mib=100)
+    assert both.entrances == [f"{tmp_path}/a/tasks", f"{tmp_path}/b/cgroup.procs"]
+
+
 # --- on this machine -------------------------------------------------------------------------
 
 real = pytest.mark.skipif(
