@@ -13,7 +13,6 @@ import json
 import os
 import socket
 import statistics
-import struct
 import subprocess
 import sys
 import threading
@@ -82,12 +81,12 @@ def execute_launches() -> None:
     for _ in range(3):
         os.open(os.devnull, os.O_WRONLY)  # descriptor 4 is the executor's report
     ours, theirs = socket.socketpair()
-    executor = triton_executor.Executor(launches.LaunchMode(checked=True), host_writes=True)
+    executor = triton_executor.Executor(launches.LaunchMode(), host_writes=True)
 
     def serve() -> None:
         while True:
             header, blobs = launches.receive(theirs)
-            executor.begin(struct.pack("<d", 600.0))
+            executor.begin(launches.BEGIN.pack(600.0, True))
             launches.send(theirs, *executor.message(header, blobs))
 
     triton_host.install(__file__, TARGETS[80])

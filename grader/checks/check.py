@@ -76,6 +76,19 @@ class HostCode:
     operations: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedCase:
+    """What the executor of launches recorded while a case was judged; it is in no report.
+
+    The records are those of the first call, which checked every access. `right` is true if all its
+    outputs were.
+    """
+
+    case: Case
+    records: tuple[dict[str, Any], ...]
+    right: bool
+
+
 @dataclass(frozen=True, kw_only=True)  # no slots: typing sets an attribute on a generic's instances
 class CheckOutcome(Generic[E]):
     """The result of a check: a diagnosis and the evidence for it.
@@ -83,8 +96,8 @@ class CheckOutcome(Generic[E]):
     `share` is the part of the points that is won, None for all or nothing. `wall_s` is None for the
     time of the check's `run`. If a check has several outcomes, each has a `label` for its line and
     a `weight` in the points. `host` tells later checks what host code did, if the executor of
-    launches saw it. `elsewhere` marks cases that another grader runs: their points are pending, and
-    say nothing about this run.
+    launches saw it, and `watched` what that found in memory. `elsewhere` marks cases that another
+    grader runs: their points are pending, and say nothing about this run.
     """
 
     diagnosis: Diagnosis
@@ -95,6 +108,7 @@ class CheckOutcome(Generic[E]):
     weight: int = 1
     visibility: Visibility = Visibility.VISIBLE
     host: HostCode | None = None
+    watched: tuple[WatchedCase, ...] = ()
     elsewhere: bool = False
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
-import struct
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -121,11 +120,14 @@ class LaunchExecutor:
         """Unmap all buffers."""
         return self._command(wire.DETACH)
 
-    def begin(self, wall_s: float) -> Outcome:
-        """Start a call of the entry, or the load of the file."""
+    def begin(self, wall_s: float, *, checked: bool = False) -> Outcome:
+        """Start a call of the entry, or the load of the file.
+
+        With `checked`, races and reads of unwritten memory are found, too.
+        """
         self._program.drain()
         self._from = self._report.total_bytes
-        return self._command(wire.BEGIN, struct.pack("<d", wall_s))
+        return self._command(wire.BEGIN, launches.BEGIN.pack(wall_s, checked))
 
     def end(self, outcome: Outcome) -> Outcome:
         """End the call; return the worker's outcome with what the executor has to say."""

@@ -256,7 +256,7 @@ class Session:
         self._program.mark_memory()
         if self._executor is None:
             return self._command(wire.LOAD, wall_s=self._limits.load_s)
-        begun = self._executor.begin(self._limits.load_s)
+        begun = self._executor.begin(self._limits.load_s, checked=True)
         if not begun.done:
             return begun
         return self._executor.end(self._command(wire.LOAD, wall_s=self._limits.load_s))
@@ -282,13 +282,16 @@ class Session:
                 return outcome
         return Outcome(status=Status.DONE)
 
-    def call(self, arguments: bytes, *, private: bool) -> Outcome:
-        """Call the entry once; with private buffers, copy in before and out after."""
+    def call(self, arguments: bytes, *, private: bool, checked: bool = False) -> Outcome:
+        """Call the entry once; with private buffers, copy in before and out after.
+
+        With `checked`, the executor of launches looks for races and reads of unwritten memory.
+        """
         if private and not (copied := self._command(wire.COPY_IN, wall_s=self._command_s)).done:
             return copied
         if (
             self._executor is not None
-            and not (begun := self._executor.begin(self._limits.call_s)).done
+            and not (begun := self._executor.begin(self._limits.call_s, checked=checked)).done
         ):
             return begun
         outcome = self._command(wire.CALL, arguments, wall_s=self._limits.call_s)

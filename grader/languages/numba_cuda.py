@@ -19,7 +19,7 @@ from grader.checks.common import executor_findings
 from grader.languages.zeros import numba_zeros
 from grader.report.evidence import BuildEvidence, CountersEvidence, MemoryEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import Language
+from grader.vocabulary import CheckName, Language
 
 _PACKAGES = ("numba", "numba_cuda", "llvmlite")
 
@@ -61,7 +61,8 @@ class Numba(LanguageSupport):
         prepared = [(case, context.data(case)) for case in cases]
         built = context.built.on_cpu()
         setup = replace(context.setup(built, private=False), driver=None)
-        return check_triton_memory(setup, prepared, context.advance)
+        judged = context.outcomes(CheckName.CORRECTNESS)
+        return check_triton_memory(setup, prepared, context.advance, judged)
 
     def count(self, context: CheckContext) -> CheckOutcome[CountersEvidence]:
         """Count in the executor."""

@@ -16,7 +16,7 @@ from grader.languages.zeros import triton_zeros
 from grader.protocol.targets import target_of
 from grader.report.evidence import CorrectnessEvidence, CountersEvidence, MemoryEvidence
 from grader.system import toolchain
-from grader.vocabulary import Device, Language
+from grader.vocabulary import CheckName, Device, Language
 
 if TYPE_CHECKING:
     from grader.checks.common.case_run import RunSetup  # it imports torch
@@ -66,7 +66,8 @@ class Triton(LanguageSupport):
         prepared = [(case, context.data(case)) for case in cases]
         if context.device is Device.CPU:
             setup = context.setup(private=False)
-            return check_triton_memory(setup, prepared, context.advance)
+            judged = context.outcomes(CheckName.CORRECTNESS)
+            return check_triton_memory(setup, prepared, context.advance, judged)
         assert context.gpu is not None
         major, minor = context.gpu.compute_capability
         tool, target = toolchain.find_compute_sanitizer(), target_of(10 * major + minor)

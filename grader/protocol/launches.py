@@ -37,6 +37,9 @@ from typing import Any, Protocol
 
 LINK_FD = 5  # in the worker and in the executor
 
+# The payload of BEGIN: the seconds that the call may take, and whether to look for races and reads
+# of unwritten memory.
+BEGIN = struct.Struct("<d?")
 # In the executor's folder: the file of `worker.launch_recording`.
 RECORDING = "launches.recording"
 
@@ -66,15 +69,13 @@ class LaunchMode:
 
     With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
     configuration, from number `turn` on, and with `trials` the first call with a key launches it
-    twice. With `idle`, launches are left out. `checked` makes the executor find races and the
-    like, `records` makes it record the launches.
+    twice. With `idle`, launches are left out. `records` makes the executor record the launches.
     """
 
     tuning: bool = False
     turn: int = 0
     trials: bool = False
     idle: bool = False
-    checked: bool = False
     records: bool = False
 
 

@@ -33,7 +33,7 @@ DETACH = 6  # forget all buffers
 FINISH = 7  # free all resources and exit normally, for a tool that watches the worker
 PREPARE = 8  # lay out the arguments of calls on many buffer sets
 RUN = 9  # make the prepared calls, one after the other, and synchronise once
-BEGIN = 10  # to the executor of Triton's launches: a call begins; the seconds that it may take
+BEGIN = 10  # to the executor of Triton's launches: a call begins
 END = 11  # the call has ended: report what was found
 
 # The last argument of a worker's program: open the GPU before the first command.

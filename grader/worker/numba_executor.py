@@ -30,7 +30,12 @@ class NumbaExecutor(triton_executor.Executor):
     def __init__(self, mode: launches.LaunchMode, *, host_writes: bool) -> None:
         super().__init__(mode, host_writes=host_writes)
         self._kernels_of: list[Kernel | str] = []
-        self._threads = memory.Memory(self._found, self._checked)
+        self._threads = memory.Memory(self._found, checked=False)
+
+    def begin(self, payload: bytes) -> None:
+        """Start a call."""
+        super().begin(payload)
+        self._threads.checked = self._checked
 
     def _refused(self, header: dict[str, Any]) -> tuple[Any, list[Any]]:
         message = f"without a GPU the grader has no {str(header['refuse'])[:200]}"

@@ -13,7 +13,6 @@ import math
 import os
 import select
 import socket
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -96,13 +95,13 @@ class Executor:
         self._idle = mode.idle
         self._recording = Recording(Path(launches.RECORDING)) if mode.records else None
         self._blind = False  # the rest of this call's launches is recorded, and not executed
-        self._checked = mode.checked
+        self._checked = False
         self._host_writes = host_writes
         self._buffers: dict[int, ExecutorBuffer] = {}
         self._mapped: list[tuple[int, int]] = []
         self._texts: list[Module | str] = []  # why there is no module
         self._found = findings.Findings()
-        self._memory = memory.Memory(self._found, checked=mode.checked)
+        self._memory = memory.Memory(self._found, checked=False)
         self._running = False
         self._stopped: str | None = None
         self._left_s = 0.0
@@ -135,7 +134,8 @@ class Executor:
 
     def begin(self, payload: bytes) -> None:
         """Start a call, which may take so many seconds of this thread's processor time."""
-        (self._seconds,) = struct.unpack("<d", payload)
+        self._seconds, self._checked = launches.BEGIN.unpack(payload)
+        self._memory.checked = self._checked
         self._left_s = _SHARE * self._seconds
         self._running, self._stopped, self._blind = True, None, False
         self._found.found.clear()

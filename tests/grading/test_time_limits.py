@@ -40,11 +40,11 @@ def stop_calls(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
     stopped: list[int] = []
 
     class Stalled(Session):
-        def call(self, arguments: bytes, *, private: bool) -> Outcome:
+        def call(self, arguments: bytes, *, private: bool, checked: bool = False) -> Outcome:
             if len(stopped) < number:
                 stopped.append(self.pid)
                 os.kill(self.pid, signal.SIGSTOP)
-            return super().call(arguments, private=private)
+            return super().call(arguments, private=private, checked=checked)
 
     monkeypatch.setattr(judging, "Session", Stalled)
     return stopped

@@ -23,7 +23,6 @@ import os
 import runpy
 import shutil
 import socket
-import struct
 import sys
 import tempfile
 from collections.abc import Callable
@@ -127,8 +126,7 @@ def run(file: str, *, checked: bool, code: str | None = None) -> dict[str, Any]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
 
         def execute() -> None:
-            mode = launches.LaunchMode(checked=checked)
-            triton_executor.serve(launches.LINK_FD, mode, host_writes=False)
+            triton_executor.serve(launches.LINK_FD, launches.LaunchMode(), host_writes=False)
 
         executor = Process(execute, ours)
         worker = Process(
@@ -137,15 +135,15 @@ def run(file: str, *, checked: bool, code: str | None = None) -> dict[str, Any]:
         ours.close()
         theirs.close()
         try:
-            return called(file, worker, executor)
+            return called(file, worker, executor, checked=checked)
         finally:
             worker.close()
             executor.close()
             os.chdir("/")
 
 
-def called(file: str, worker: Process, executor: Process) -> dict[str, Any]:
-    executor.command(wire.BEGIN, struct.pack("<d", SECONDS))
+def called(file: str, worker: Process, executor: Process, *, checked: bool) -> dict[str, Any]:
+    executor.command(wire.BEGIN, launches.BEGIN.pack(SECONDS, checked))
     result: dict[str, Any] = {"file": file, "right": None, "loads": worker.command(wire.LOAD)}
     executor.command(wire.END)
     # Nothing is launched here, where only `expected` is of interest.
@@ -168,7 +166,7 @@ def called(file: str, worker: Process, executor: Process) -> dict[str, Any]:
         values = torch.randn(n)
         buffers[0].fill(values)
         buffers[1].fill(values) if in_place else buffers[1].poison(POISON)
-        executor.command(wire.BEGIN, struct.pack("<d", seconds))
+        executor.command(wire.BEGIN, launches.BEGIN.pack(seconds, checked))
         statuses.append(worker.command(wire.CALL, payload))
         executor.command(wire.END)
         if "expected" in module:

@@ -73,13 +73,11 @@ class Call:
         self.buffers = [self._buffer("input", Role.IN), self._buffer("output", Role.OUT)]
         self.buffers[0].fill(torch.arange(N).float())
         self.buffers[1].poison(0xFF)
-        self.executor = triton_executor.Executor(
-            LaunchMode(checked=True, records=True), host_writes=True
-        )
+        self.executor = triton_executor.Executor(LaunchMode(records=True), host_writes=True)
         for slot, buffer in enumerate(self.buffers):
             message = buffer.message(slot, uninitialised=True)
             wire.for_each_buffer(self.executor.attach)(message, [buffer.descriptor])
-        self.executor.begin(struct.pack("<d", 10.0))
+        self.executor.begin(launches.BEGIN.pack(10.0, True))
 
     def _buffer(self, name: str, role: Role) -> Buffer:
         return make_buffer(

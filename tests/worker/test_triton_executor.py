@@ -108,7 +108,8 @@ def executor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[triton_executor.Executor]:
     monkeypatch.chdir(tmp_path)
-    made = triton_executor.Executor(LaunchMode(checked=request.param), host_writes=False)
+    made = triton_executor.Executor(LaunchMode(), host_writes=False)
+    made._checked = request.param
     for slot, buffer in enumerate(buffers):
         attach(made, buffer.message(slot, uninitialised=True), buffer)
     yield made
@@ -120,7 +121,7 @@ def attach(executor: triton_executor.Executor, message: bytes, buffer: Buffer) -
 
 
 def begin(executor: triton_executor.Executor, seconds: float = 10.0) -> None:
-    executor.begin(struct.pack("<d", seconds))
+    executor.begin(launches.BEGIN.pack(seconds, executor._checked))
 
 
 def send(
@@ -591,7 +592,7 @@ class Served:
                 os.closerange(launches.LINK_FD + 1, 256)
                 os.chdir(folder)
                 signal.alarm(60)
-                triton_executor.serve(launches.LINK_FD, LaunchMode(checked=True), host_writes=False)
+                triton_executor.serve(launches.LINK_FD, LaunchMode(), host_writes=False)
             finally:
                 os._exit(70)
         theirs.close()
@@ -605,7 +606,7 @@ class Served:
         assert answer.status == wire.OK
 
     def begin(self) -> None:
-        self.command(wire.BEGIN, struct.pack("<d", 5.0))
+        self.command(wire.BEGIN, launches.BEGIN.pack(5.0, True))
 
     def told(self) -> set[str]:
         text = os.pread(self.report.fileno(), 1 << 20, 0)

@@ -36,7 +36,8 @@ class RunSetup:
 
     `server` is needed for Python submissions, `driver` for shared memory on a GPU. With `private`,
     buffers are copied between judge and worker instead of shared. The calls of every worker spend
-    from the submission's `budget`.
+    from the submission's `budget`. With `watched`, the executor of launches checks memory while
+    those cases are judged that the spec marks for it.
     """
 
     assignment: Assignment
@@ -45,6 +46,7 @@ class RunSetup:
     driver: cuda_driver.Driver | None
     private: bool
     budget: TimeBudget = field(default_factory=TimeBudget)
+    watched: bool = False
 
 
 # The driver may free the memory of a process only some time after it has ended.

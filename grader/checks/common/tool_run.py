@@ -46,10 +46,12 @@ def run_under_tool(
     *,
     calls: int = 1,
     for_leaks: int = 0,
+    checked: bool = False,
 ) -> ToolOutcome:
     """Call the submission on every case, `calls` times each, until a call fails.
 
     The case with the least data is called `for_leaks` times more. Of these calls only leaks count.
+    `checked` is that of `Session.call`.
     """
     least = min((case for case, _ in cases), key=partial(_bytes, setup)).name if for_leaks else ""
     loaded = session.load()
@@ -62,7 +64,9 @@ def run_under_tool(
         case_run = CaseRun(setup, case, data)
         try:
             more = for_leaks if case.name == least else 0
-            phase, outcome, right = _call(setup, session, case.name, case_run, records, calls, more)
+            phase, outcome, right = _call(
+                setup, session, case.name, case_run, records, calls, more, checked=checked
+            )
         except GpuOutOfMemoryError as error:
             return ToolOutcome(
                 failure=case_run.out_of_memory(session, error), wrong=wrong, records=tuple(records)
@@ -91,6 +95,8 @@ def _call(
     records: list[dict[str, Any]],
     calls: int,
     for_leaks: int,
+    *,
+    checked: bool,
 ) -> tuple[Phase, Outcome, bool]:
     """Make the calls on one case; return the last phase and outcome, and if outputs are right.
 
@@ -105,7 +111,7 @@ def _call(
             # A new poison overwrites what an earlier call wrote.
             case_run.fill(buffers, poison=number % 2)
             phase = Phase.CALLING
-            outcome = session.call(case_run.arguments(), private=setup.private)
+            outcome = session.call(case_run.arguments(), private=setup.private, checked=checked)
             new = outcome.records
             if number >= calls:
                 new = tuple(record for record in new if record.get("kind") == "leak")

@@ -23,6 +23,7 @@ import torch
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.assignment.signature import Signature
+from grader.checks.check import WatchedCase
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
@@ -104,6 +105,9 @@ class CaseJudge:
         self._launched: list[dict[str, Any]] = []  # by the first call, as the worker says
         self._nondeterministic = False  # True if the second call gave other values
         self._tried = False  # True if the first call had trials of an autotuner
+        self._checked = setup.watched and case.memory
+        self._first: Outcome | None = None  # of the first call
+        self.watched: WatchedCase | None = None  # if the first call was checked, and ended
         self.failure: Diagnosis | None = None  # the worker's last failure
         self.ended_well = False  # True if the worker ended, with exit code 0
 
@@ -117,7 +121,7 @@ class CaseJudge:
     def _attach_and_call(self) -> CaseResult:
         """Attach the buffers, judge the case, and detach them."""
         with self._case_run.buffers() as buffers:
-            attached = self._session.attach(buffers)
+            attached = self._session.attach(buffers, uninitialised=self._checked)
             if not attached.done:
                 return case_result(self._case, self._failure(attached, Phase.BETWEEN_CALLS))
             judged = self._judge(buffers)
@@ -145,9 +149,15 @@ class CaseJudge:
     def _judge(self, buffers: list[Buffer]) -> CaseResult:
         """Call, snapshot, compare."""
         failure, snapshots = self._call_once(buffers, poison=0, first=True)
+        assert self._first is not None
+        # With trials of an autotuner a call has other launches than the check of memory makes.
+        watched = self._checked and self._first.done and not self._tried
+        comparisons = self._case_run.compare(snapshots) if watched or failure is None else []
+        if watched:
+            right = all(c.accepted for c in comparisons)
+            self.watched = WatchedCase(case=self._case, records=self._first.records, right=right)
         if failure is not None:
             return case_result(self._case, self._with_source(failure))
-        comparisons = self._case_run.compare(snapshots)
         elements = sum(c.wrong.numel() for c in comparisons)
         if self._session.has_other_processes:
             time.sleep(_LEFTOVER_PROCESS_S)
@@ -300,7 +310,11 @@ class CaseJudge:
     ) -> tuple[Diagnosis | None, dict[str, torch.Tensor]]:
         """Fill, call, take snapshots; return the failure (None if there is none) and snapshots."""
         self._case_run.fill(buffers, poison=poison)
-        outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
+        outcome = self._session.call(
+            self._case_run.arguments(),
+            private=self._setup.private,
+            checked=self._checked and first,
+        )
         hidden = self._case.visibility is not Visibility.VISIBLE
         for record in outcome.executed:
             self._on_record({**record, "hidden": hidden})
@@ -308,6 +322,7 @@ class CaseJudge:
             if record.get("record") == "torch":
                 self._on_record(record)
         if first:
+            self._first = outcome
             self._launched = [one for one in outcome.records if one.get("record") == "launched"]
             self._tried = any(one.get("record") == "trial" for one in outcome.records)
         self._returned = any(record.get("record") == "returned" for record in outcome.records)

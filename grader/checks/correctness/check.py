@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from grader.checks.check import Check, CheckContext, CheckOutcome, Cost, HostCode
+from grader.checks.check import Check, CheckContext, CheckOutcome, Cost, HostCode, WatchedCase
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.case_property import rest_of_groups, separating_property
 from grader.checks.correctness.leading_case import leading_case
@@ -34,10 +34,17 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
             records.setdefault(str(record.get("record")), []).append(record)
 
         context.set_steps(len(context.cases))
-        setup = context.setup()
+        watched: list[WatchedCase] = []
+        setup = replace(context.setup(), watched=_can_watch(context))
         context.support.before_cases(context, setup)
         verified = check_correctness(
-            setup, context.cases, context.data, context.advance, keep, context.oracle
+            setup,
+            context.cases,
+            context.data,
+            context.advance,
+            keep,
+            context.oracle,
+            on_watched=watched.append,
         )
         verified = context.support.after_cases(context, verified, records.get("launch", []))
         outcomes = by_visibility(verified, context.assignment.weights)
@@ -47,7 +54,18 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         if context.file.language.imported and context.device is Device.CPU:
             wrote, left = "host_wrote" in records, "host_left" in records
             host = HostCode(wrote=wrote, left=left, operations=operations(records.get("torch", [])))
-        return [replace(outcome, host=host) for outcome in outcomes]
+        return [replace(one, host=host, watched=tuple(watched)) for one in outcomes]
+
+
+def _can_watch(context: CheckContext) -> bool:
+    """True if the executor of launches can check memory while the cases are judged.
+
+    The first call must be checked: it finds scratch memory of the submission without a value, which
+    later calls may keep.
+    """
+    executed = context.file.language.imported and context.device is Device.CPU
+    wanted = CheckName.MEMORY in context.file.kernel.points and context.includes(CheckName.MEMORY)
+    return executed and wanted and context.cases[0].memory
 
 
 def operations(records: Sequence[dict[str, Any]]) -> tuple[str, ...]:

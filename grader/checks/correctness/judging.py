@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import Any
 
 from grader.assignment.cases import Case
+from grader.checks.check import WatchedCase
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.second_try import second_try
@@ -45,10 +46,12 @@ def check_correctness(
     oracle: Oracle | None = None,
     *,
     host_settings: str = "",
+    on_watched: Callable[[WatchedCase], None] = lambda watched: None,
 ) -> CorrectnessEvidence:
     """Run every case and judge it.
 
-    `on_record` gets each record of Triton's executor, and the worker's about torch.
+    `on_record` gets each record of Triton's executor, and the worker's about torch; `on_watched`
+    each case whose memory it checked meanwhile, and in which the worker did not fail.
 
     The `oracle` explains wrong results as those of other inputs. `host_settings` are those of
     `Session`.
@@ -57,7 +60,7 @@ def check_correctness(
     """
     worker = _Worker(setup, data, on_record, oracle, host_settings)
     with contextlib.closing(worker):
-        results = _judge_each(worker, cases, advance)
+        results = _judge_each(worker, cases, advance, on_watched)
         # An autotuned kernel takes another configuration in each call on the CPU.
         if setup.built.device is Device.CPU and "autotune" not in setup.built.text:
             at = _wrong_after_others(results, worker.unrelated)
@@ -78,7 +81,10 @@ def check_correctness(
 
 
 def _judge_each(
-    worker: _Worker, cases: Sequence[Case], advance: Callable[[str], None]
+    worker: _Worker,
+    cases: Sequence[Case],
+    advance: Callable[[str], None],
+    on_watched: Callable[[WatchedCase], None],
 ) -> list[CaseResult]:
     """Judge the cases in their order, until too many have crashed."""
     results: list[CaseResult] = []
@@ -99,6 +105,8 @@ def _judge_each(
             crashes += [judged.verdict] * _CRASHES_ALLOWED  # loading would fail again
         if judged.verdict in _CRASHES:
             crashes.append(judged.verdict)
+        elif attempt.watched is not None:
+            on_watched(attempt.watched)
         if judged.verdict is Verdict.TIME_LIMIT:
             worker.limits = setup.assignment.limits.after_a_timeout
         results.append(replace(judged, wall_s=time.monotonic() - started_s))
@@ -113,6 +121,7 @@ class _Attempt:
     result: CaseResult
     failure: Diagnosis | None
     loaded: bool = True
+    watched: WatchedCase | None = None
 
 
 class _Worker:
@@ -139,6 +148,7 @@ class _Worker:
         self._oracle = oracle
         self._host_settings = host_settings
         self._session: Session | None = None
+        self._loaded: tuple[dict[str, Any], ...] = ()  # what loading the file recorded
         self._visibility = Visibility.VISIBLE
         self._detectors = Detectors()
 
@@ -169,6 +179,7 @@ class _Worker:
             if not loaded.done:
                 failure = explain(loaded, setup.built, self.limits, Phase.LOADING)
                 return _Attempt(case_result(case, failure), failure, loaded=False)
+            self._loaded = loaded.records
             self.unrelated.add(case.name)
         run = CaseJudge(
             setup, session, case, self._data(case), self._on_record, self.limits, self._oracle,
@@ -178,7 +189,11 @@ class _Worker:
         if run.ended_well:
             self.unrelated.add(case.name)
         timed_out = result.verdict is Verdict.TIME_LIMIT
-        return _Attempt(result, run.failure if timed_out else None)
+        watched = run.watched
+        if watched is not None:
+            watched = replace(watched, records=(*self._loaded, *watched.records))
+            self._loaded = ()
+        return _Attempt(result, run.failure if timed_out else None, watched=watched)
 
     def is_right_when_new(self, case: Case) -> bool:
         """Judge the visible case once more, the first of a process."""

@@ -15,24 +15,25 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from grader.assignment.cases import Case
-from grader.checks.check import CheckOutcome
+from grader.checks.check import CheckOutcome, WatchedCase
 from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.emulation_findings import read_run
 from grader.checks.common.findings import hint
 from grader.checks.common.second_try import second_try
+from grader.checks.common.small_case import unnamed
 from grader.checks.common.source_evidence import with_sources
-from grader.checks.common.tool_run import Prepared, run_under_tool
+from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.memory.hidden_cases import without_sizes
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.checks.memory.writers import small_writers
 from grader.emulation.cuda_cpp.report import Report
 from grader.judge.session import Session
-from grader.protocol.launches import LaunchMode
 from grader.report.evidence import Finding, MemoryEvidence
 from grader.text.hints import filled
 from grader.vocabulary import Device, Memory, Visibility
@@ -197,23 +198,41 @@ def _unproven(setup: RunSetup, run: Report) -> str | None:
 
 
 def check_triton_memory(
-    setup: RunSetup, cases: Sequence[Prepared], advance: Callable[[str], None]
+    setup: RunSetup,
+    cases: Sequence[Prepared],
+    advance: Callable[[str], None],
+    judged: Sequence[CheckOutcome[Any]] = (),
 ) -> CheckOutcome[MemoryEvidence]:
-    """Run a submission in Triton or Numba; the executor of its launches checks every address."""
+    """Run a submission in Triton or Numba; the executor of its launches checks every address.
+
+    If all cases were watched while they were judged, with these outcomes, nothing runs again.
+    """
 
     def run() -> ToolResult:
-        with Session(
-            setup.built,
-            setup.assignment.limits,
-            setup.server,
-            mode=LaunchMode(checked=True),
-            budget=setup.budget,
-        ) as session:
+        limits, budget = setup.assignment.limits, setup.budget
+        with Session(setup.built, limits, setup.server, budget=budget) as session:
             return executor_result(setup, session, cases)
 
-    result = second_try(setup.budget, Device.CPU, run(), run, lambda result: result.outcome.failure)
+    seen = _seen(cases, judged[0].watched if judged else ())
+    if seen is not None:
+        result = _read(setup, seen, cases)
+    else:
+        failure = attrgetter("outcome.failure")
+        result = second_try(setup.budget, Device.CPU, run(), run, failure)
     advance(executor_findings.tool_of(setup.built.language))
     return combine([result], cases)
+
+
+def _seen(cases: Sequence[Prepared], watched: Sequence[WatchedCase]) -> ToolOutcome | None:
+    """Return what was seen of the cases while they were judged, None if one is missing."""
+    found = [next((w for w in watched if unnamed(w.case) == case), None) for case, _ in cases]
+    records: list[dict[str, Any]] = []
+    for (case, _), one in zip(cases, found, strict=True):
+        if one is None:
+            return None
+        records += ({**record, "case": case.name} for record in one.records)
+    wrong = any(one is not None and not one.right for one in found)
+    return ToolOutcome(wrong=wrong, records=tuple(records))
 
 
 def _with_row_step(
@@ -241,9 +260,15 @@ def _with_row_step(
 def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]) -> ToolResult:
     """Run the cases in a session whose executor checks memory; return what it found."""
     started_s = time.monotonic()
-    outcome = run_under_tool(setup, session, cases, setup.assignment.limits)
+    outcome = run_under_tool(setup, session, cases, setup.assignment.limits, checked=True)
+    result = replace(_read(setup, outcome, cases), output=session.output)
+    return replace(result, wall_s=time.monotonic() - started_s)
+
+
+def _read(setup: RunSetup, outcome: ToolOutcome, cases: Sequence[Prepared]) -> ToolResult:
+    """Return what the executor's records say."""
     tool = executor_findings.tool_of(setup.built.language)
-    result = ToolResult(tool=tool, outcome=outcome, output=session.output)
+    result = ToolResult(tool=tool, outcome=outcome)
     try:
         records = without_sizes(outcome.records, cases, setup.built)
         sizes = {case.name: case.sizes for case, _ in cases}
@@ -257,4 +282,4 @@ def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]
         problem = executor_findings.not_executed(outcome.records)
         unproven = None if accesses else _NO_ACCESS
         result = replace(result, findings=findings, problem=problem, unproven=unproven)
-    return replace(result, wall_s=time.monotonic() - started_s)
+    return result

@@ -60,7 +60,7 @@ def check_triton_gpu_memory(
                     built,
                     setup.assignment.limits,
                     setup.server,
-                    mode=LaunchMode(checked=True, records=True),
+                    mode=LaunchMode(records=True),
                     target=target,
                     budget=setup.budget,
                 )
