@@ -1,8 +1,8 @@
 """Run a submission over cases under a tool, as the judge sees it.
 
-To find leaks the memory check calls each case twice: a second call with the same sizes needs no new
-memory, so what it leaves allocated has leaked, unlike scratch memory that the first call keeps.
-Further calls of one small case find memory that only some calls leave.
+To find leaks the memory check calls a case twice, unless the first call has freed all memory: a
+second call with the same sizes needs no new memory, so what it leaves has leaked, unlike scratch
+memory that the first call keeps. Several calls of one small case find memory that only some leave.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ def run_under_tool(
 ) -> ToolOutcome:
     """Call the submission on every case, `calls` times each, until a call fails.
 
-    The case with the least data is called `for_leaks` times more. Of these calls only leaks count.
-    `checked` is that of `Session.call`.
+    The case with the least data is called `for_leaks` times more. Of these calls only leaks count;
+    and then another case is not called again if its first call has freed all memory. `checked` is
+    that of `Session.call`.
     """
     least = min((case for case, _ in cases), key=partial(_bytes, setup)).name if for_leaks else ""
     loaded = session.load()
@@ -65,8 +66,9 @@ def run_under_tool(
         try:
             more = for_leaks if case.name == least else 0
             phase, outcome, right = _call(
-                setup, session, case.name, case_run, records, calls, more, checked=checked
-            )
+                setup, session, case.name, case_run, records, calls, more,
+                checked=checked, if_kept=for_leaks > more,
+            )  # fmt: skip
         except GpuOutOfMemoryError as error:
             return ToolOutcome(
                 failure=case_run.out_of_memory(session, error), wrong=wrong, records=tuple(records)
@@ -82,6 +84,12 @@ def run_under_tool(
     return ToolOutcome(wrong=wrong, records=tuple(records))
 
 
+def _freed_all(outcome: Outcome) -> bool:
+    """True if the runtime says that the call has left no memory allocated."""
+    left = [one.get("unfreed") for one in outcome.records if one.get("record") == "summary"]
+    return bool(left) and left[-1] == 0
+
+
 def _bytes(setup: RunSetup, case: Case) -> int:
     signature = setup.assignment.signature_of(case)
     return sum(signature.read_and_written_bytes(case.sizes, setup.built.language))
@@ -94,19 +102,21 @@ def _call(
     case_run: CaseRun,
     records: list[dict[str, Any]],
     calls: int,
-    for_leaks: int,
+    more: int,
     *,
     checked: bool,
+    if_kept: bool,
 ) -> tuple[Phase, Outcome, bool]:
     """Make the calls on one case; return the last phase and outcome, and if outputs are right.
 
-    Appends the worker's records to `records`.
+    Of the calls that are `more`, only leaks count. With `if_kept`, none follows one that has freed
+    all memory. Appends the worker's records to `records`.
     """
     right = True
     with case_run.buffers() as buffers:
         phase, outcome = Phase.BETWEEN_CALLS, session.attach(buffers, uninitialised=True)
-        for number in range(calls + for_leaks):
-            if not outcome.done:
+        for number in range(calls + more):
+            if not outcome.done or (if_kept and number > 0 and _freed_all(outcome)):
                 break
             # A new poison overwrites what an earlier call wrote.
             case_run.fill(buffers, poison=number % 2)

@@ -115,12 +115,11 @@ def _host_run(
 ) -> ToolResult:
     """Run the checked host build over the cases, threads in the order of `schedule`.
 
-    With `for_leaks`, call every case more often: leaks are the same in any order.
+    With `for_leaks`, call cases more often: leaks are the same in any order.
     """
-    calls, more = (2, _FOR_LEAKS) if for_leaks else (1, 0)
 
     def run() -> ToolResult:
-        return _host_try(setup, text, cases, schedule, calls, more)
+        return _host_try(setup, text, cases, schedule, for_leaks=for_leaks)
 
     return second_try(setup.budget, Device.CPU, run(), run, lambda result: result.outcome.failure)
 
@@ -130,13 +129,14 @@ def _host_try(
     text: str,
     cases: Sequence[Prepared],
     schedule: str,
-    calls: int,
-    for_leaks: int,
+    *,
+    for_leaks: bool,
 ) -> ToolResult:
     started_s = time.monotonic()
     limits = setup.assignment.limits
+    calls, more = (2, _FOR_LEAKS) if for_leaks else (1, 0)
     with Session(setup.built, limits, None, host_settings=schedule, budget=setup.budget) as session:
-        outcome = run_under_tool(setup, session, cases, limits, calls=calls, for_leaks=for_leaks)
+        outcome = run_under_tool(setup, session, cases, limits, calls=calls, for_leaks=more)
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
         records = without_sizes(outcome.records, cases, setup.built)

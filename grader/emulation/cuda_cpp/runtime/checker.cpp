@@ -436,9 +436,12 @@ void flush(bool after_fault) {
     findings::write();
     if (!after_fault) counters::write();
     if (!after_fault && settings.writers) writers::write();
+    uint64_t unfreed = 0;
+    for_unfreed([&](Allocation&) { ++unfreed; });
     ReportLine("summary").number("accesses", all_accesses).number("launches", launches)
         .number("copied_bytes", copied_bytes).number("host_read_bytes", host_read_bytes)
-        .number("host_wrote_bytes", host_wrote_bytes).truth("order_decides", state.order_decides).write();
+        .number("host_wrote_bytes", host_wrote_bytes).number("unfreed", unfreed)
+        .truth("order_decides", state.order_decides).write();
     state.order_decides = false;
     all_accesses = launches = copied_bytes = host_read_bytes = host_wrote_bytes = 0;
 }
