@@ -12,9 +12,11 @@ from slow import slow_unless
 from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
+from grader.checks.memory import on_cpu
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
+from grader.judge.outcome import Outcome
 from grader.report.evidence import MemoryEvidence
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
@@ -294,6 +296,76 @@ def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
     found = [(f.kind, f.line, f.count) for f in check.evidence.findings]
     assert found == ([("leak", 11, leaks)] if leaks else [])
     assert check.verdict is (Verdict.MEMORY_ERROR if leaks else Verdict.ACCEPTED), check.message
+
+
+@pytest.mark.parametrize(
+    ("scratch", "calls"), [("", 6 + 1 + 1), ("static float* kept;", 6 + 2 + 2)]
+)
+def test_a_call_that_leaves_nothing_is_not_repeated(
+    silu: Assignment, tmp_path: Path, scratch: str, calls: int
+) -> None:
+    """Of the smallest case six calls look for what only some of them leave."""
+    count = f'printf("called "); {scratch}' + (
+        " if (!kept) cudaMalloc(&kept, 4);" if scratch else ""
+    )
+    allocate = f"{count} float* scratch; cudaMalloc(&scratch, n * 4);"
+    text = SCRATCH.format(allocate=allocate, free="cudaFree(scratch);")
+    (tmp_path / "silu.cu").write_text(f"#include <cstdio>\n{text}")
+    check = memory_check(silu, tmp_path, Language.CUDA)
+    assert check.verdict is Verdict.ACCEPTED, check.message
+    assert isinstance(check.evidence, MemoryEvidence)
+    assert check.evidence.output.count("called") == calls
+
+
+# ---- what was watched while cases were judged ----
+
+UNWRITTEN = """import torch
+import triton
+import triton.language as tl
+
+kept = torch.empty(2048)
+
+
+@triton.jit
+def kernel(x_ptr, kept_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    old = tl.load(kept_ptr + at, mask=at < n)
+    tl.store(kept_ptr + at, x, mask=at < n)
+    tl.store(out_ptr + at, x * tl.sigmoid(x) + tl.where(x < 1e30, 0.0, old), mask=at < n)
+
+
+def silu(input, output, n):
+    kernel[(triton.cdiv(n, 256),)](input, kept, output, n, BLOCK=256)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [pytest.param(True, 0, id="watched"), pytest.param(False, 1, id="unwatched")],
+)
+def test_memory_is_watched_while_the_cases_are_judged(
+    silu: Assignment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool, again: int
+) -> None:
+    """But only if that begins with the first call, which finds unwritten memory that is kept."""
+    started: list[str] = []
+
+    class Counted(on_cpu.Session):
+        def load(self) -> Outcome:
+            started.append(self.copy_name)
+            return super().load()
+
+    monkeypatch.setattr(on_cpu, "Session", Counted)
+    cases = (dataclasses.replace(silu.cases[0], memory=first), *silu.cases[1:])
+    (tmp_path / "silu.py").write_text(UNWRITTEN)
+    checks = frozenset({CheckName.CORRECTNESS, CheckName.MEMORY})
+    options = Options(languages=frozenset({Language.TRITON}), checks=checks)
+    assignment = dataclasses.replace(silu, cases=cases)
+    report = grade(assignment, read_submission(tmp_path, assignment), options, Progress())
+    (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
+    assert isinstance(check.evidence, MemoryEvidence)
+    assert {(f.kind, f.line) for f in check.evidence.findings} == {("uninitialized", 12)}
+    assert len(started) == again
 
 
 # ---- forged records ----

@@ -22,7 +22,7 @@ from grader.pool import process_pool
 from grader.pool.state import WorkerState
 from grader.report.model import Report
 from grader.submission.reader import SourceFile, Submission, read_submission
-from grader.vocabulary import CheckName, Language
+from grader.vocabulary import CheckName, Device, Language
 
 # Far more than any task takes, including waits for a GPU. Submissions and oracles have limits: only
 # the grader itself can hang.
@@ -30,7 +30,7 @@ _PATIENCE_S = 900.0
 _TIMED = frozenset({"too_slow", "tampered"})
 # Samples that must exceed the time limit get less time than a student's kernel, to save a minute
 # each. A sample that takes longer than these limits but not the real ones belongs in too_slow/.
-_SAMPLE_CALL_S = 0.25
+_SAMPLE_CALL_S = {Device.CPU: 0.1, Device.CUDA: 0.25}  # a GPU's first call may load a module
 _SAMPLE_LOAD_S = 5.0
 
 
@@ -109,7 +109,7 @@ def grade_sample(
     if sample.verdict == "time_limit":
         limits = replace(
             assignment.limits,
-            call_s=min(assignment.limits.call_s, _SAMPLE_CALL_S),
+            call_s=min(assignment.limits.call_s, _SAMPLE_CALL_S[options.device]),
             load_s=min(assignment.limits.load_s, _SAMPLE_LOAD_S),
         )
         assignment = replace(assignment, limits=limits)
