@@ -17,6 +17,7 @@ from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.judge.outcome import Outcome
+from grader.judge.session import Session
 from grader.report.evidence import MemoryEvidence
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
@@ -350,7 +351,7 @@ def test_memory_is_watched_while_the_cases_are_judged(
     """But only if that begins with the first call, which finds unwritten memory that is kept."""
     started: list[str] = []
 
-    class Counted(on_cpu.Session):
+    class Counted(Session):
         def load(self) -> Outcome:
             started.append(self.copy_name)
             return super().load()
