@@ -23,8 +23,10 @@ from grader.vocabulary import Device, Language
 
 _FORK_S = 30.0  # a fork takes some milliseconds; a submission may have stopped the server
 _START_S = 120.0  # importing torch from a cold network file system
-# For glibc's heap: a fork copies an entry for each page, and a server forks all the time.
-_HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+# For glibc's heap. Huge pages: a fork copies an entry for each page, and a server forks often.
+# What is freed is kept: an executor frees and allocates arrays all the time.
+_TUNABLES = {"hugetlb": 1, "mmap_threshold": 64 << 20, "trim_threshold": 256 << 20}
+_MALLOC = {"GLIBC_TUNABLES": ":".join(f"glibc.malloc.{k}={v}" for k, v in _TUNABLES.items())}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ class PythonServer:
                 self._program = spawn.spawn(
                     [sys.executable, "-I", str(programs.PYTHON_SERVER), self._device.value],
                     cwd=folder,
-                    environment={**spawn.clean_environment(folder), **_HUGE_PAGES},
+                    environment={**spawn.clean_environment(folder), **_MALLOC},
                     limits=spawn.Limits(),
                     descriptors={3: server_end.fileno()},
                     # It runs no student code; its children confine themselves.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from grader.judge.buffers import Buffer  # it imports torch
 
 _PROCESSES_S = 1.0  # how long a count of the submission's processes stays valid
-_PLACES, _PLACE_S = 10, 0.01  # samples of where a call is that does not end, and between them
+_PLACES, _PLACE_S = 10, 0.005  # samples of where a call is that does not end, and between them
 _FINDINGS_S = 0.5  # for the emulation's report of what it found before a time limit
 _EXIT_S = 5.0  # from the end of the channel to the end of the process
 _TOOL_EXIT_S = 30.0  # the same for a tool, which writes its report meanwhile
