@@ -471,6 +471,7 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
 
     class Run:
         ended_well = False
+        watched = None
 
         def __init__(self, bench: Any, session: Any, case: Case, *_: object) -> None:
             self.case = case
