@@ -65,7 +65,7 @@ def _can_watch(context: CheckContext) -> bool:
     """
     executed = context.file.language.imported and context.device is Device.CPU
     wanted = CheckName.MEMORY in context.file.kernel.points and context.includes(CheckName.MEMORY)
-    return executed and wanted and context.cases[0].memory
+    return executed and wanted and all(case.memory for case in context.cases[:1])
 
 
 def operations(records: Sequence[dict[str, Any]]) -> tuple[str, ...]:
