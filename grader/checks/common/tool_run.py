@@ -64,10 +64,11 @@ def run_under_tool(
     for case, data in cases:
         case_run = CaseRun(setup, case, data)
         try:
-            more = for_leaks if case.name == least else 0
+            smallest = case.name == least
+            more = for_leaks if smallest else 0
             phase, outcome, right = _call(
                 setup, session, case.name, case_run, records, calls, more,
-                checked=checked, if_kept=for_leaks > more,
+                checked=checked, if_kept=for_leaks > 0 and not smallest,
             )  # fmt: skip
         except GpuOutOfMemoryError as error:
             return ToolOutcome(

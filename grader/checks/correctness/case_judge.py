@@ -102,14 +102,26 @@ class CaseJudge:
         self._returned = False  # True if the entry returned a value, which is ignored
         # The output of the second call, and what it was filled with.
         self._again: tuple[torch.Tensor, torch.Tensor] | None = None
-        self._launched: list[dict[str, Any]] = []  # by the first call, as the worker says
         self._nondeterministic = False  # True if the second call gave other values
-        self._tried = False  # True if the first call had trials of an autotuner
         self._checked = setup.watched and case.memory
         self._first: Outcome | None = None  # of the first call
         self.watched: WatchedCase | None = None  # if the first call was checked, and ended
         self.failure: Diagnosis | None = None  # the worker's last failure
         self.ended_well = False  # True if the worker ended, with exit code 0
+
+    @property
+    def _launched(self) -> list[dict[str, Any]]:
+        """What the first call launched, as the worker says."""
+        return [one for one in self._told if one.get("record") == "launched"]
+
+    @property
+    def _tried(self) -> bool:
+        """True if the first call had trials of an autotuner."""
+        return any(one.get("record") == "trial" for one in self._told)
+
+    @property
+    def _told(self) -> tuple[dict[str, Any], ...]:
+        return () if self._first is None else self._first.records
 
     def judge(self) -> CaseResult:
         """Judge the case; report it if the submission holds all of the GPU's memory."""
@@ -323,8 +335,6 @@ class CaseJudge:
                 self._on_record(record)
         if first:
             self._first = outcome
-            self._launched = [one for one in outcome.records if one.get("record") == "launched"]
-            self._tried = any(one.get("record") == "trial" for one in outcome.records)
         self._returned = any(record.get("record") == "returned" for record in outcome.records)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
         violation = fault(outcome.executed, self._setup.built.file) or _guard_violation(

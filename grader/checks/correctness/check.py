@@ -34,8 +34,9 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
             records.setdefault(str(record.get("record")), []).append(record)
 
         context.set_steps(len(context.cases))
+        executed = context.file.language.imported and context.device is Device.CPU
         watched: list[WatchedCase] = []
-        setup = replace(context.setup(), watched=_can_watch(context))
+        setup = replace(context.setup(), watched=executed and _is_watched(context))
         context.support.before_cases(context, setup)
         verified = check_correctness(
             setup,
@@ -51,21 +52,20 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         elsewhere = context.assignment.hidden_elsewhere
         outcomes += hidden_elsewhere(elsewhere, context.assignment.hidden_weight)
         host = None
-        if context.file.language.imported and context.device is Device.CPU:
+        if executed:
             wrote, left = "host_wrote" in records, "host_left" in records
             host = HostCode(wrote=wrote, left=left, operations=operations(records.get("torch", [])))
         return [replace(one, host=host, watched=tuple(watched)) for one in outcomes]
 
 
-def _can_watch(context: CheckContext) -> bool:
-    """True if the executor of launches can check memory while the cases are judged.
+def _is_watched(context: CheckContext) -> bool:
+    """True if the executor of launches shall check memory while the cases are judged.
 
     The first call must be checked: it finds scratch memory of the submission without a value, which
     later calls may keep.
     """
-    executed = context.file.language.imported and context.device is Device.CPU
     wanted = CheckName.MEMORY in context.file.kernel.points and context.includes(CheckName.MEMORY)
-    return executed and wanted and all(case.memory for case in context.cases[:1])
+    return wanted and all(case.memory for case in context.cases[:1])
 
 
 def operations(records: Sequence[dict[str, Any]]) -> tuple[str, ...]:

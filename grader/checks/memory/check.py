@@ -1,6 +1,7 @@
 """The memory check: run cases again under a tool that checks every access.
 
-Those are the cases that the spec marks. If all is well with them, but another case is wrong or
+Those are the cases that the spec marks. An executor that has watched them while they were judged
+(`WatchedCase`) need not run them again. If all is well with them, but another case is wrong or
 crashes, the smallest such case is run, too, without a GPU: a fault on a path that only larger sizes
 take may explain it.
 """

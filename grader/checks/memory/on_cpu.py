@@ -4,6 +4,8 @@
     Triton     the executor of launches checks every address
     Numba      so does its executor, of PTX
 
+An executor has watched the cases while they were judged, as a rule; then nothing runs again.
+
 compute-sanitizer does the same on a GPU (`on_gpu`, `triton_on_gpu`). A report without findings does
 not count by itself, because in CUDA C++ it comes from the worker: the judge must have seen right
 outputs in every case of the run, and accesses must have been counted. Findings always cost points.
@@ -117,9 +119,10 @@ def _host_run(
 
     With `for_leaks`, call cases more often: leaks are the same in any order.
     """
+    calls, more = (2, _FOR_LEAKS) if for_leaks else (1, 0)
 
     def run() -> ToolResult:
-        return _host_try(setup, text, cases, schedule, for_leaks=for_leaks)
+        return _host_try(setup, text, cases, schedule, calls, more)
 
     return second_try(setup.budget, Device.CPU, run(), run, lambda result: result.outcome.failure)
 
@@ -129,14 +132,13 @@ def _host_try(
     text: str,
     cases: Sequence[Prepared],
     schedule: str,
-    *,
-    for_leaks: bool,
+    calls: int,
+    for_leaks: int,
 ) -> ToolResult:
     started_s = time.monotonic()
     limits = setup.assignment.limits
-    calls, more = (2, _FOR_LEAKS) if for_leaks else (1, 0)
     with Session(setup.built, limits, None, host_settings=schedule, budget=setup.budget) as session:
-        outcome = run_under_tool(setup, session, cases, limits, calls=calls, for_leaks=more)
+        outcome = run_under_tool(setup, session, cases, limits, calls=calls, for_leaks=for_leaks)
         result = ToolResult(tool=HOST_TOOL, outcome=outcome, output=session.output)
     try:
         records = without_sizes(outcome.records, cases, setup.built)
@@ -225,13 +227,14 @@ def check_triton_memory(
 
 def _seen(cases: Sequence[Prepared], watched: Sequence[WatchedCase]) -> ToolOutcome | None:
     """Return what was seen of the cases while they were judged, None if one is missing."""
-    found = [next((w for w in watched if unnamed(w.case) == case), None) for case, _ in cases]
     records: list[dict[str, Any]] = []
-    for (case, _), one in zip(cases, found, strict=True):
+    wrong = False
+    for case, _ in cases:
+        one = next((one for one in watched if unnamed(one.case) == case), None)
         if one is None:
             return None
+        wrong = wrong or not one.right
         records += ({**record, "case": case.name} for record in one.records)
-    wrong = any(one is not None and not one.right for one in found)
     return ToolOutcome(wrong=wrong, records=tuple(records))
 
 
