@@ -37,7 +37,7 @@ from grader.grading.file_state import FileState, all_right
 from grader.grading.identity import spec_hash
 from grader.grading.plan import Options, Plan
 from grader.grading.progress import Step
-from grader.judge.python_server import PythonServer
+from grader.judge.python_server import MMAP_THRESHOLD, TRIM_THRESHOLD, PythonServer
 from grader.judge.time_budget import TimeBudget
 from grader.languages.registry import support_of
 from grader.protocol.cuda_driver import Driver
@@ -49,8 +49,7 @@ from grader.system.retry import Pool
 from grader.system.umask import private_files
 from grader.vocabulary import CheckName, Device
 
-# For mallopt(3): M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, in bytes.
-_KEPT = {-3: 64 << 20, -1: 256 << 20}
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 if TYPE_CHECKING:
     # These modules import torch, which takes a second, so they wait until the compilers run.
@@ -108,12 +107,13 @@ def import_judging() -> None:
     """Import what judges, torch above all, once in a process.
 
     Collections of garbage would take an eighth of the time, and look at torch's objects ever after.
-    Memory that is freed is kept: the kernel would clear the pages of each array anew.
+    Memory that is freed is kept, as in the Python server.
     """
     first = "torch" not in sys.modules
     if first:
-        for option, size in _KEPT.items():
-            ctypes.CDLL(None).mallopt(option, size)
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, MMAP_THRESHOLD)
+        libc.mallopt(_M_TRIM_THRESHOLD, TRIM_THRESHOLD)
     gc.disable()
     try:
         import grader.checks.correctness.judging  # noqa: F401

@@ -23,9 +23,11 @@ from grader.vocabulary import Device, Language
 
 _FORK_S = 30.0  # a fork takes some milliseconds; a submission may have stopped the server
 _START_S = 120.0  # importing torch from a cold network file system
-# For glibc's heap. Huge pages: a fork copies an entry for each page, and a server forks often.
-# What is freed is kept: an executor frees and allocates arrays all the time.
-_TUNABLES = {"hugetlb": 1, "mmap_threshold": 64 << 20, "trim_threshold": 256 << 20}
+# For glibc's heap, in judges as well. Freed memory is kept up to these sizes: else the kernel would
+# clear the pages of each array anew.
+MMAP_THRESHOLD, TRIM_THRESHOLD = 64 << 20, 256 << 20
+# Huge pages: a fork copies an entry for each page, and a server forks often.
+_TUNABLES = {"hugetlb": 1, "mmap_threshold": MMAP_THRESHOLD, "trim_threshold": TRIM_THRESHOLD}
 _MALLOC = {"GLIBC_TUNABLES": ":".join(f"glibc.malloc.{k}={v}" for k, v in _TUNABLES.items())}
 
 
