@@ -11,10 +11,10 @@ import importlib.util
 import sys
 import traceback
 import types
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import torch
 
@@ -22,6 +22,7 @@ from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
 from grader.assignment.signature import Argument
 from grader.errors import GraderError
+from grader.judge.kept import Kept
 from grader.judge.oracle_limits import BeyondLimitError, limited
 from grader.text.printable import one_line
 from grader.vocabulary import Language, Visibility
@@ -29,6 +30,9 @@ from grader.vocabulary import Language, Visibility
 NOT_ACCEPTED = "the result is wrong"  # where `accept` of the oracle says no more than False
 _MOST_SENTENCE = 500  # characters: the sentence may quote values of the submission
 _MOST_PRINTED = 3
+_MOST_KEPT = 2**13  # elements of the outputs: a hundred such results are 7 MB
+
+T = TypeVar("T")
 
 # Cases on the CPU are small, and on a busy machine torch's threads wait for each other longer than
 # the work takes.
@@ -49,6 +53,17 @@ class CaseData:
     refusal: Callable[[Mapping[str, torch.Tensor]], str] | None = None
     # Kept for later runs of the case by `case_run.CaseRun`: by output, type and tolerance.
     poisons: dict[Hashable, tuple[int, int]] = field(default_factory=dict, compare=False)
+    # What known mistakes would give: the same for all submissions that get the case wrong.
+    _kept: dict[Hashable, Kept[Any]] = field(default_factory=dict, compare=False)
+
+    def kept(self, key: Hashable, made: Iterator[T]) -> Iterable[T]:
+        """Return the items of `made`, computed once for all who ask with the same key.
+
+        They must not be changed. With large outputs nothing is kept.
+        """
+        if sum(value.numel() for value in self.expected.values()) > _MOST_KEPT:
+            return made
+        return self._kept.setdefault(key, Kept(made))
 
 
 class Oracle:

@@ -227,6 +227,7 @@ class CaseJudge:
             sizes=self._case.sizes,
             known_mistake=lambda: self._known_mistake(wrong),
             other_inputs=lambda: self._as_with_other_inputs(wrong),
+            kept=self._data.kept,
         )
         pattern = self._of_trials(given) or self._detectors.describe(given)
         if pattern and re.search("never written|nothing was ever written", pattern):

@@ -372,9 +372,10 @@ def _row_scale(given: PatternInput) -> str | None:
         return None
     expected = given.comparison.expected
     shape = tuple(expected.shape)
+    mistakes = row_scale.mistakes(shape, given.inputs, given.sizes)
     return row_scale.explain_shares(
         factors, expected.reshape(-1, shape[-1]), given.inputs
-    ) or row_scale.explain(factors, shape, given.inputs, given.sizes)
+    ) or row_scale.explain(factors, given.kept(f"rows of {given.comparison.output}", mistakes))
 
 
 def _within_rows(given: PatternInput) -> str | None:

@@ -78,19 +78,23 @@ def explain(
             return torch.full_like(parts(comparison.expected), torch.nan, dtype=torch.float64)
 
     inputs = {name: value for name, value in data.inputs.items() if has_arithmetic(value)}
-    for sentence, changed in _hypotheses(signature, case, inputs, comparison):
-        other = outcome(changed)
-        if closest is not None and not changed.keys() <= scalars:
+
+    def outcomes() -> Iterator[tuple[str, bool, torch.Tensor]]:
+        for sentence, changed in _hypotheses(signature, case, inputs, comparison):
+            yield sentence, changed.keys() <= scalars, outcome(changed)
+
+    for sentence, of_scalar, other in data.kept(("inputs", comparison.output), outcomes()):
+        if closest is not None and not of_scalar:
             break  # another number for a scalar explains it, and nothing is simpler
         agrees = accepts_all(comparison.actual, other, loose)
         # Another number for a scalar is wrong everywhere.
-        here = some and not agrees and partly is None and not changed.keys() <= scalars
+        here = some and not agrees and partly is None and not of_scalar
         there = other.flatten()[where] if here else other
         if here and accepts_all(bad, there, loose) and _differs(there, comparison, loose):
             partly = f"{WHERE_WRONG}{sentence}"
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
-            if not changed.keys() <= scalars:
+            if not of_scalar:
                 return sentence
             apart = float((comparison.actual.double() - other).abs().max())
             if closest is None or apart < closest[0] / 2:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -18,7 +19,8 @@ class PatternInput:
     `unwritten_bytes` has for each element the number of its bytes that were not written. `again` is
     the output of a second call, in which it was filled with another `poison`; None if there was
     none. `known_mistake` returns the sentence of a mistake that the oracle knows, `other_inputs`
-    that of a hypothesis (`judge.patterns.input_hypothesis`).
+    that of a hypothesis (`judge.patterns.input_hypothesis`), and `kept` the items of an iterator
+    that depends on the inputs and sizes only (`CaseData.kept`).
     """
 
     comparison: Comparison
@@ -30,6 +32,7 @@ class PatternInput:
     sizes: Mapping[str, int | float] = field(default_factory=dict)
     known_mistake: Callable[[], str | None] = lambda: None
     other_inputs: Callable[[], str | None] = lambda: None
+    kept: Callable[[str, Iterator[Any]], Iterable[Any]] = lambda key, made: made
 
     @property
     def unwritten(self) -> torch.Tensor:

@@ -7,7 +7,7 @@ each thread uses a sum of its own, the factor differs within a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import torch
 
@@ -19,19 +19,26 @@ _CLOSE_ALONE = 3e-5  # the same, if one factor has to prove it
 _LEAST = 1e-2  # a factor nearer to 1 proves nothing
 
 
-def explain(
-    factors: torch.Tensor,
-    shape: tuple[int, ...],
-    inputs: Mapping[str, torch.Tensor],
-    sizes: Mapping[str, int | float],
-) -> str | None:
-    """Return the mistake that gives these factors, one for each row; None if there is none.
-
-    `shape` is that of the output, whose last axis is a row.
-    """
+def explain(factors: torch.Tensor, mistakes: Iterable[tuple[str, torch.Tensor]]) -> str | None:
+    """Return the one of `mistakes` that gives these factors, one for each row; None without one."""
     if float((factors - 1).abs().max()) < _LEAST:
         return None
     close = _CLOSE if factors.numel() > 1 else _CLOSE_ALONE
+    for sentence, predicted in mistakes:
+        if bool(((factors - predicted).abs() <= close * factors.abs()).all()):
+            return sentence
+    return None
+
+
+def mistakes(
+    shape: tuple[int, ...],
+    inputs: Mapping[str, torch.Tensor],
+    sizes: Mapping[str, int | float],
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield mistakes, with the factors that they give for the rows of an output of this shape.
+
+    Its last axis is a row.
+    """
     for name, value in inputs.items():
         if tuple(value.shape) != shape or not value.is_floating_point():
             continue
@@ -42,10 +49,7 @@ def explain(
             if key != name and other.shape == rows.shape[1:] and other.is_floating_point()
         }
         for epsilon in _epsilons(sizes):
-            for sentence, predicted in _mistakes(name, rows, others, epsilon):
-                if bool(((factors - predicted).abs() <= close * factors.abs()).all()):
-                    return sentence
-    return None
+            yield from _mistakes(name, rows, others, epsilon)
 
 
 def explain_shares(

@@ -58,27 +58,31 @@ def explain(
     name, value = summed
     if len(set(value[:_SOME].tolist())) < _DISTINCT:
         return None  # of equal elements the result tells the number only
-    index = torch.arange(value.numel())
-    found: list[tuple[str, torch.Tensor]] = []
-    for words, chosen in _changed(name, index):
-        at = chosen()
-        if at is None or torch.equal(at, index):
-            continue
-        other = _outcome(oracle, case, data, comparison.output, {name: _taken(value, at)})
-        if other is None or torch.equal(other, comparison.expected):
-            continue
-        if accepts_all(comparison.actual, other, _CLOSE):
-            found.append((words, at))
+
+    def outcomes() -> Iterator[tuple[str, int, torch.Tensor]]:
+        """Yield sentences, how many last elements are left out if that is all, and the results."""
+        index = torch.arange(value.numel())
+        for words, chosen in _changed(name, index):
+            at = chosen()
+            if at is None or torch.equal(at, index):
+                continue
+            other = _outcome(oracle, case, data, comparison.output, {name: _taken(value, at)})
+            if other is None or torch.equal(other, comparison.expected):
+                continue
+            only_last = torch.equal(at, index[: at.numel()])
+            yield words, only_last * (index.numel() - at.numel()), other
+
+    found = [
+        (words, left_out)
+        for words, left_out, other in data.kept(("elements", comparison.output), outcomes())
+        if accepts_all(comparison.actual, other, _CLOSE)
+    ]
     if not found:
         return None
-    words, at = found[0]
-    left_out = index.numel() - at.numel()
-    if (
-        torch.equal(at, index[: at.numel()])
-        and sum(_shape(other) == _shape(words) for other, _ in found) > 1
-    ):
+    words, left_out = found[0]
+    if left_out and sum(_shape(other) == _shape(words) for other, _ in found) > 1:
         # The size of the group stays open.
-        return f"the last {left_out} of {index.numel()} elements of `{name}` are not in the result"
+        return f"the last {left_out} of {value.numel()} elements of `{name}` are not in the result"
     return words
 
 

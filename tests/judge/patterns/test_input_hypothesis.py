@@ -208,4 +208,5 @@ def test_an_oracle_that_refuses_other_inputs_explains_nothing() -> None:
     known = explain(oracle, assignment.signature, case, data, comparison, tolerance)
     assert known == "the result is that of `input` times 2"
     strict = oracle.with_expected(refuses)
-    assert explain(strict, assignment.signature, case, data, comparison, tolerance) is None
+    same = strict.data(case, Language.CUDA)
+    assert explain(strict, assignment.signature, case, same, comparison, tolerance) is None

@@ -53,7 +53,8 @@ RIGHT = root(total(X))
 )
 def test_a_factor_of_each_row(divisor: Values, words: str | None) -> None:
     inputs = {"x": X, "weight": WEIGHT}
-    found = row_scale.explain(RIGHT / divisor, (4, LENGTH), inputs, SIZES)
+    mistakes = row_scale.mistakes((4, LENGTH), inputs, SIZES)
+    found = row_scale.explain(RIGHT / divisor, mistakes)
     assert found is None if words is None else str(found).startswith(words)
 
 
