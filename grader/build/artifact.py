@@ -24,7 +24,8 @@ class Built:
     `flags` are notes for staff about it; with `torch_allowed` host code may compute outputs.
     `launch_limits` are settings of the emulation's runtime that say what the
     course's GPU can launch, `assembled` is what ptxas says of the file's kernels, None without
-    nvcc. `compiled` holds the kernels that its workers have compiled so far.
+    nvcc. `code` are folders with what the compiler for a GPU made of its launches in the cases.
+    `compiled` holds the kernels that its workers have compiled so far.
     """
 
     language: Language
@@ -41,6 +42,7 @@ class Built:
     torch_allowed: bool = False
     launch_limits: str = ""
     assembled: Assembled | None = None
+    code: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
 
     def own_file(self, name: str) -> str | None:

@@ -62,7 +62,7 @@ class CompiledLaunch:
 
 
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
-    """Compile launches of each configuration; return `built`, or why a launch is rejected.
+    """Compile launches of each configuration; return `built` with the code, or why one is rejected.
 
     If a launch cannot be compiled here, because the compiler does not read its IR or crashes, the
     result has a warning. Of a launch that is `hidden`, because hidden cases alone made it, nothing
@@ -75,7 +75,8 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     others = _ends(unseen, configurations)
     first = [*_round_robin(shown), *_round_robin(others)][:_MOST_LAUNCHES]
     results = _compile_each(first, course_target())
-    decided = _decided(built, shown, results[: len(shown)])
+    code = tuple(result.folder for result in results if result.folder is not None)
+    decided = _decided(replace(built, code=code), shown, results[: len(shown)])
     if not others or isinstance(decided, Rejected):
         return decided
     hidden = _decided(decided, others, results[len(shown) :])

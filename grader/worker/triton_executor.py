@@ -113,7 +113,7 @@ class Executor:
         # If the judge has put the code of launches here, their accesses are counted.
         self._counts = Path(launches.CODE).is_dir()
         self._sources: dict[int, str] = {}
-        self._code: dict[str, tuple[Module, ptx.Widths] | str] = {}
+        self._code: dict[str, tuple[Module, ptx.Widths] | str | None] = {}
 
     # ---- commands of the judge ----
 
@@ -346,8 +346,9 @@ class Executor:
             if isinstance(code, str):
                 message = f"the executor cannot read what the compiler made of it: {code}"
                 return self._not_measured("unsupported", message, module.kernel.location), []
-            run = replace(run, module=code, arguments=compiled_arguments(arguments, code))
-            self._memory.requests = requests
+            self._memory.requests = requests if code else None
+            if code:
+                run = replace(run, module=code, arguments=compiled_arguments(arguments, code))
         return Prepared(
             kernel=module.kernel.name,
             grid=(x, y, z),
@@ -400,14 +401,17 @@ class Executor:
             self._sources[number] = text
         return module
 
-    def _compiled(self, launch: dict[str, Any], requests: Requests) -> Module | str:
-        """Return what the compiler made of a launch, whose accesses are counted, or why not."""
+    def _compiled(self, launch: dict[str, Any], requests: Requests) -> Module | str | None:
+        """Return what the compiler made of a launch, whose accesses are counted, or why not.
+
+        None if the judge has not given it: then nothing is counted, and the judge sees that.
+        """
         options = {name: int(launch["options"][name]) for name in launch["options"]}
         name = launches.code_name(self._sources[launch["ir"]], options)
         if name not in self._code:
             self._code[name] = _code(Path(launches.CODE) / name)
         code = self._code[name]
-        if isinstance(code, str):
+        if code is None or isinstance(code, str):
             return code
         module, widths = code
         if options.get("num_ctas", 1) != 1:
@@ -496,14 +500,17 @@ class Executor:
         return self._kernels.setdefault(name, {"kernel": name, **nothing, "requests": Requests()})
 
 
-def _code(path: Path) -> tuple[Module, ptx.Widths] | str:
-    """Return a launch's GPU dialect, and the widths of its instructions; or why there are none."""
+def _code(path: Path) -> tuple[Module, ptx.Widths] | str | None:
+    """Return a launch's GPU dialect, and the widths of its instructions; or why there are none.
+
+    None if there is no such file.
+    """
     try:
         dialect = path.with_suffix(".ttgir").read_text(encoding="utf-8")
         module = parse(dialect)
         return module, ptx.widths(path.with_suffix(".ptx").read_text(encoding="utf-8"))
     except OSError:
-        return "the launch is not the one that was compiled"
+        return None
     except Exception as error:  # a parser of what a compiler made of anybody's text
         return f"{type(error).__name__}: {error}"[:300]
 

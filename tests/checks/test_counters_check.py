@@ -36,6 +36,8 @@ from grader.build.artifact import Built, Checked
 from grader.build.kernel_file import build_checked
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
+from grader.checks.common.tool_run import ToolOutcome
+from grader.checks.counters import count_triton
 from grader.checks.counters.count import (
     CounterScoring,
     check_host_counters,
@@ -425,10 +427,42 @@ def test_in_triton_a_broken_bound_names_the_line_and_the_number(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("sizes", "runs"),
+    [
+        ({"rows": 37, "cols": 41}, 1),  # to Triton as 33×7, a judged case: the gate compiled it
+        ({"rows": 64, "cols": 41}, 2),  # `rows` is divisible by 16: to Triton another kernel
+    ],
+)
+def test_in_triton_a_case_runs_again_for_code_that_is_missing(
+    sizes: dict[str, int],
+    runs: int,
+    graded: Callable[..., KernelResult],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+    run_case = count_triton.run_case
+
+    def counted(*arguments: Any) -> ToolOutcome:
+        seen.append(arguments)
+        return run_case(*arguments)
+
+    monkeypatch.setattr(count_triton, "run_case", counted)
+    bounds = CounterBounds(sizes=sizes, most={"store_sectors": 9.0})
+    check = counters(graded("a_tile.py", counters=bounds))
+    assert (check.verdict, len(seen)) == (Verdict.ACCEPTED, runs)
+    assert ratios(check)["store_sectors"] is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     ("name", "verdict", "message"),
     [
         ("host_code_where_large.py", "wrong_answer", "host code wrote results into `output`"),
-        ("another_launch_each_time.py", "not_measured", "the launch is not the one that was comp"),
+        (
+            "another_launch_each_time.py",
+            "not_measured",
+            "every run of the same case launches other",
+        ),
     ],
 )
 def test_in_triton_no_points_without_proof(

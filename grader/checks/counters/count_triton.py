@@ -1,8 +1,11 @@
 """Count the memory accesses of a Triton submission, on any device, without a GPU.
 
-    first run  ─→ the launches of the case: Triton's IR and options
-    compiler   ─→ the GPU dialect, which has the layout of every access, and PTX
-    second run ─→ the executor runs the GPU dialect, and counts what each warp requests
+    judged cases ─→ launches: Triton's IR and options
+    compiler     ─→ the GPU dialect, which has the layout of every access, and PTX
+    counted case ─→ the executor runs the GPU dialect, and counts what each warp requests
+
+If the counted case has a launch that is not among those of the judged cases which were compiled,
+that one is compiled, too, and the case runs once more.
 
 Which lanes share a warp, and how many bytes one instruction moves, the compiler decides. It runs as
 the compile gate does, for the same GPU on every machine, so that figures are the same everywhere.
@@ -33,23 +36,31 @@ from grader.report.evidence import CountersEvidence, LaunchResources
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device
 
+_RUNS = 2  # the second finds the code of the first one's launches
+
 
 def check_triton_counters(
     setup: RunSetup, case: Prepared, scoring: CounterScoring
 ) -> CheckOutcome[CountersEvidence]:
-    """Run a Triton submission on one case twice, with the compiler in between."""
+    """Run a Triton submission on one case, until the compiler's code of all launches is known."""
     if scoring.scored and not (scoring.most or scoring.counts):
         return CheckOutcome(diagnosis=Diagnosis(Verdict.ACCEPTED, messages.NO_BOUNDS))
-    outcome = run_case(setup, case)
-    if outcome.failure is not None:
-        return unproven(outcome.failure, scoring)
-    launches = [record for record in outcome.records if record.get("record") == "launch"]
-    if not launches:
-        return unproven(Diagnosis(Verdict.WRONG_ANSWER, messages.NO_LAUNCH), scoring)
-    code = gpu_code(launches)
-    if code.problem:
-        return unproven(Diagnosis(code.verdict, f"{setup.built.file}: {code.problem}"), scoring)
-    outcome = run_case(setup, case, code.folders)
+    known = setup.built.code
+    for _ in range(_RUNS):
+        outcome = run_case(setup, case, known)
+        if outcome.failure is not None:
+            return unproven(outcome.failure, scoring)
+        launches = [record for record in outcome.records if record.get("record") == "launch"]
+        if not launches:
+            return unproven(Diagnosis(Verdict.WRONG_ANSWER, messages.NO_LAUNCH), scoring)
+        code = gpu_code(launches)
+        if code.problem:
+            return unproven(Diagnosis(code.verdict, f"{setup.built.file}: {code.problem}"), scoring)
+        if set(code.folders) <= set(known):
+            break
+        known = code.folders
+    else:
+        return unproven(Diagnosis(Verdict.NOT_MEASURED, messages.OTHER_LAUNCHES), scoring)
     if (wrote := host_wrote(outcome)) is not None:
         return unproven(wrote, scoring)
 

@@ -14,6 +14,9 @@ TAMPERED = "the submission wrote into the counters' report"
 WRONG_OUTPUTS = "outputs were wrong in the run that counts accesses, so its figures do not count"
 INCOMPLETE = "the counters' report is incomplete, so its figures do not count"
 NO_LAUNCH = "no kernel was launched in this run, so nothing was counted"
+OTHER_LAUNCHES = (
+    "every run of the same case launches other kernels, so their accesses are not counted"
+)
 NO_BOUNDS = "the assignment has no bound for this language: these points come with right cases"
 HOST_WROTE = (
     "host code wrote results into `{}` in the run that counts accesses: kernels must do all of "
