@@ -9,7 +9,7 @@ print only what the toolchain's own folders contain.
 
 `Compiler` describes nvcc and g++ alike: a name, a key of everything except the student's text, and
 the command. The product's key is a hash of all inputs, so that an unchanged file is never compiled
-twice.
+twice. Errors in its lines are kept as well, unlike a failure that the machine may have caused.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from grader.system.retry import retry_start
 
 LIBRARY = "kernel.so"
 _OUTPUT = "compiler.txt"  # what the compiler printed, beside its product
+_ERRORS = "errors.txt"  # what it printed in the place of a product
 _TRAMPOLINE = "trampoline"
 # A kernel's library has some 100 KiB; no kernel needs an array of gigabytes in it.
 _FILE_MIB = 256
@@ -127,26 +128,44 @@ def compile_sources(
     key = content_key(compiler.key, _OUTPUT, *(part for pair in sources.items() for part in pair))
     ended: list[spawn.Ended] = []
 
+    texts = {name: sources.get(name, "") for name in files}
+
     def make(folder: Path) -> None:
         output = folder / product
         ended.append(retry_start(lambda: _run_once(compiler, sources, source, output, wall_s)))
-        if not ended[0].ok:
+        if not ended[0].ok and not _would_fail_again(ended[0], texts):
             raise _FailedError
-        (folder / _OUTPUT).write_text(ended[0].output, encoding="utf-8")
+        told = folder / (_OUTPUT if ended[0].ok else _ERRORS)
+        told.write_text(ended[0].output, encoding="utf-8")
 
+    library = None
     try:
         folder = cached_folder(compiler.kind, key, make)
-        library = folder / product
-        output = (folder / _OUTPUT).read_text(encoding="utf-8")
+        failed = (folder / _ERRORS).exists()
+        output = (folder / (_ERRORS if failed else _OUTPUT)).read_text(encoding="utf-8")
+        library = None if failed else folder / product
     except _FailedError:
-        library, output = None, ended[0].output
-    return Compiled(
-        library=library,
-        evidence=_evidence(
-            compiler, output, not ended, {name: sources.get(name, "") for name in files}
-        ),
-        ended=ended[0] if library is None else None,
-    )
+        output = ended[0].output
+    evidence = _evidence(compiler, output, not ended, texts)
+    if library is not None:
+        return Compiled(library=library, evidence=evidence)
+    kept = spawn.Ended(end=spawn.End.EXITED, exit_code=1, signal=None, output=output, wall_s=0.0)
+    return Compiled(library=None, evidence=evidence, ended=ended[0] if ended else kept)
+
+
+def _would_fail_again(ended: spawn.Ended, texts: Mapping[str, str]) -> bool:
+    """True if the compiler has found an error in a line of these files.
+
+    A header that is missing may be installed later.
+    """
+    (file, text), *others = texts.items()
+    errors = [
+        found
+        for found in diagnostics.parse(ended.output, file, text, dict(others))
+        if found.severity == "error" and found.line is not None
+    ]
+    missing = any(diagnostics.is_missing_header(found.message) for found in errors)
+    return ended.end is spawn.End.EXITED and bool(errors) and not missing
 
 
 def _run_once(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.build.compiler import Compiled, Compiler, compile_file
+from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.errors import GraderError
 
 
@@ -68,3 +68,29 @@ def test_a_part_is_not_replaced_by_a_students_file(tmp_path: Path) -> None:
     library = compiled_by('cat silu.cu > "$2"', parts=(part,)).library
     assert library is not None
     assert library.read_text() == part.read_text()
+
+
+@pytest.mark.parametrize(
+    ("says", "kept"),
+    [
+        ("silu.cu:3:5: error: expected `;`", True),
+        ("silu.cu(3): error: expected a `;`", True),
+        ("silu.cu:1:10: fatal error: cub.h: No such file or directory", False),
+        ("g++: fatal error: Killed signal terminated program cc1plus", False),
+        ("header.h:3:5: error: expected `;`", False),
+        ("", False),
+    ],
+)
+def test_only_errors_in_the_file_are_kept(says: str, kept: bool) -> None:
+    """What the machine may have caused is tried again."""
+    first, second = (compiled_by(f"echo '{says}'; exit 1") for _ in range(2))
+    assert (first.library, second.library) == (None, None)
+    assert (first.evidence.cached, second.evidence.cached) == (False, kept)
+    assert first.evidence.diagnostics == second.evidence.diagnostics
+    assert second.ended is not None and not second.ended.ok
+    assert failure(first, "wrong").verdict is failure(second, "wrong").verdict
+
+
+def test_a_compiler_that_is_killed_leaves_nothing_although_it_told_an_error() -> None:
+    killed = "echo 'silu.cu:3:5: error: no'; kill -9 $$"
+    assert [compiled_by(killed).evidence.cached for _ in range(2)] == [False, False]
