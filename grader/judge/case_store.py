@@ -19,6 +19,7 @@ from grader.vocabulary import Language
 _MOST_BYTES = 512 << 20
 
 _stored: OrderedDict[Hashable, CaseData] = OrderedDict()
+_bytes = 0
 _lock = threading.Lock()
 
 
@@ -29,14 +30,16 @@ def stored_data(oracle: Oracle, assignment_hash: str, case: Case, language: Lang
     """
     of_case = (case.name, case.values, case.seed, *sorted(case.sizes.items()))
     key = (assignment_hash, oracle.types(case, language), of_case)
+    global _bytes
     # A second thread that needs the same case waits for it.
     with _lock:
         if key in _stored:
             _stored.move_to_end(key)
             return _stored[key]
         data = _stored[key] = oracle.data(case, language)
-        while len(_stored) > 1 and sum(map(_size, _stored.values())) > _MOST_BYTES:
-            _stored.popitem(last=False)
+        _bytes += _size(data)
+        while len(_stored) > 1 and _bytes > _MOST_BYTES:
+            _bytes -= _size(_stored.popitem(last=False)[1])
     return data
 
 

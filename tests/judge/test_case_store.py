@@ -23,6 +23,7 @@ from grader.vocabulary import Device, Language
 @pytest.fixture(autouse=True)
 def empty() -> None:
     case_store._stored.clear()
+    case_store._bytes = 0
 
 
 def small(assignment: Assignment) -> list[Case]:
