@@ -32,12 +32,12 @@ from grader.errors import GraderError
 from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
 from grader.sandbox import scratch_dir, spawn
-from grader.system.cache import cached_folder, content_key
+from grader.system.cache import cached_folder, content_key, stored_folder
 from grader.system.retry import retry_start
 
 LIBRARY = "kernel.so"
 _OUTPUT = "compiler.txt"  # what the compiler printed, beside its product
-_ERRORS = "errors.txt"  # what it printed in the place of a product
+_ERRORS = "-errors"  # ends the kind of an entry that has no product
 _TRAMPOLINE = "trampoline"
 # A kernel's library has some 100 KiB; no kernel needs an array of gigabytes in it.
 _FILE_MIB = 256
@@ -126,31 +126,41 @@ def compile_sources(
     Raises GraderError only if the compiler cannot be started.
     """
     key = content_key(compiler.key, _OUTPUT, *(part for pair in sources.items() for part in pair))
-    ended: list[spawn.Ended] = []
-
     texts = {name: sources.get(name, "") for name in files}
+    errors = f"{compiler.kind}{_ERRORS}"
+    if (kept := stored_folder(errors, key)) is not None:
+        output = (kept / _OUTPUT).read_text(encoding="utf-8")
+        evidence = _evidence(compiler, output, True, texts)
+        return Compiled(library=None, evidence=evidence, ended=_failed_before(output))
+    ended: list[spawn.Ended] = []
 
     def make(folder: Path) -> None:
         output = folder / product
         ended.append(retry_start(lambda: _run_once(compiler, sources, source, output, wall_s)))
-        if not ended[0].ok and not _would_fail_again(ended[0], texts):
+        if not ended[0].ok:
             raise _FailedError
-        told = folder / (_OUTPUT if ended[0].ok else _ERRORS)
-        told.write_text(ended[0].output, encoding="utf-8")
+        keep(folder)
 
-    library = None
+    def keep(folder: Path) -> None:
+        (folder / _OUTPUT).write_text(ended[0].output, encoding="utf-8")
+
     try:
         folder = cached_folder(compiler.kind, key, make)
-        failed = (folder / _ERRORS).exists()
-        output = (folder / (_ERRORS if failed else _OUTPUT)).read_text(encoding="utf-8")
-        library = None if failed else folder / product
+        library = folder / product
+        output = (folder / _OUTPUT).read_text(encoding="utf-8")
     except _FailedError:
-        output = ended[0].output
-    evidence = _evidence(compiler, output, not ended, texts)
-    if library is not None:
-        return Compiled(library=library, evidence=evidence)
-    kept = spawn.Ended(end=spawn.End.EXITED, exit_code=1, signal=None, output=output, wall_s=0.0)
-    return Compiled(library=None, evidence=evidence, ended=ended[0] if ended else kept)
+        library, output = None, ended[0].output
+        if _would_fail_again(ended[0], texts):
+            cached_folder(errors, key, keep)
+    return Compiled(
+        library=library,
+        evidence=_evidence(compiler, output, not ended, texts),
+        ended=ended[0] if library is None else None,
+    )
+
+
+def _failed_before(output: str) -> spawn.Ended:
+    return spawn.Ended(end=spawn.End.EXITED, exit_code=1, signal=None, output=output, wall_s=0.0)
 
 
 def _would_fail_again(ended: spawn.Ended, texts: Mapping[str, str]) -> bool:
