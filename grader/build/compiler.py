@@ -150,28 +150,26 @@ def compile_sources(
         output = (folder / _OUTPUT).read_text(encoding="utf-8")
     except _FailedError:
         library, output = None, ended[0].output
-        if _would_fail_again(ended[0], texts):
-            cached_folder(errors, key, keep)
-    return Compiled(
-        library=library,
-        evidence=_evidence(compiler, output, not ended, texts),
-        ended=ended[0] if library is None else None,
-    )
+    evidence = _evidence(compiler, output, not ended, texts)
+    if library is not None:
+        return Compiled(library=library, evidence=evidence)
+    if _would_fail_again(ended[0], evidence):
+        cached_folder(errors, key, keep)
+    return Compiled(library=None, evidence=evidence, ended=ended[0])
 
 
 def _failed_before(output: str) -> spawn.Ended:
     return spawn.Ended(end=spawn.End.EXITED, exit_code=1, signal=None, output=output, wall_s=0.0)
 
 
-def _would_fail_again(ended: spawn.Ended, texts: Mapping[str, str]) -> bool:
-    """True if the compiler has found an error in a line of these files.
+def _would_fail_again(ended: spawn.Ended, evidence: BuildEvidence) -> bool:
+    """True if the compiler has found an error in a line of the student's files.
 
     A header that is missing may be installed later.
     """
-    (file, text), *others = texts.items()
     errors = [
         found
-        for found in diagnostics.parse(ended.output, file, text, dict(others))
+        for found in evidence.diagnostics
         if found.severity == "error" and found.line is not None
     ]
     missing = any(diagnostics.is_missing_header(found.message) for found in errors)
