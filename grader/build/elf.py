@@ -6,10 +6,12 @@ fit is an error. Nothing is executed.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -42,22 +44,17 @@ def read_symbols(path: Path) -> Symbols:
 
     Raises ValueError if no linker writes such a file, OSError if it cannot be read.
     """
-    data = path.read_bytes()
-    if len(data) > _MOST_BYTES:
-        raise ValueError(f"{path.name} is too large for a kernel's library")
     defined: set[str] = set()
     indirect: set[str] = set()
     needed: dict[int, set[str]] = {_GLOBAL: set(), _WEAK: set()}
-    try:
-        for name, info, section in _symbols(data):
+    with path.open("rb") as file:
+        for name, info, section in _symbols(_File(file)):
             if section != _UNDEFINED:
                 defined.add(name)
                 if info & 0xF == _INDIRECT:
                     indirect.add(name)
             elif info >> 4 in needed:
                 needed[info >> 4].add(name)
-    except struct.error as error:
-        raise ValueError(f"{path.name} is cut off: {error}") from error
     return Symbols(
         defined=frozenset(defined),
         needed=frozenset(needed[_GLOBAL]),
@@ -66,24 +63,40 @@ def read_symbols(path: Path) -> Symbols:
     )
 
 
-def _symbols(data: bytes) -> Iterator[tuple[str, int, int]]:
+class _File:
+    """The bytes of a file: its tables are a small part of what a library has."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+        if self._size > _MOST_BYTES:
+            raise ValueError(f"{file.name} is too large for a kernel's library")
+
+    def part(self, offset: int, size: int) -> bytes:
+        """Return `size` bytes from `offset` on."""
+        if offset + size > self._size:
+            raise ValueError("it is cut off")
+        return os.pread(self._file.fileno(), size, offset)
+
+
+def _symbols(file: _File) -> Iterator[tuple[str, int, int]]:
     """Yield (name, info byte, section index) of every named symbol in both tables."""
-    identity, *fields = _HEADER.unpack_from(data)
+    identity, *fields = _HEADER.unpack(file.part(0, _HEADER.size))
     if identity[:6] != b"\x7fELF\x02\x01":
         raise ValueError("it is no 64-bit ELF file")
     offset, size, count = fields[5], fields[10], fields[11]
     if size != _SECTION.size:
         raise ValueError("its sections have another size")
-    sections = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
+    sections = list(_SECTION.iter_unpack(file.part(offset, count * size)))
     for table in sections:
         if table[1] not in _SYMBOL_TABLES:
             continue
         if table[6] >= len(sections):
             raise ValueError("a table of symbols has no names")
         names = sections[table[6]]
-        texts = data[names[4] : names[4] + names[5]]
-        for at in range(table[4], table[4] + table[5] - _SYMBOL.size + 1, _SYMBOL.size):
-            name, info, _, section, _, _ = _SYMBOL.unpack_from(data, at)
+        texts = file.part(names[4], names[5])
+        whole = table[5] - table[5] % _SYMBOL.size
+        for name, info, _, section, _, _ in _SYMBOL.iter_unpack(file.part(table[4], whole)):
             if name == 0:
                 continue
             end = texts.find(b"\0", name)

@@ -17,8 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
-_HEADER = re.compile(r"^;; Function (.+) \((\S+), funcdef_no=\d+, ")
+_HEADER = re.compile(r"^;; Function (.+) \((\S+), funcdef_no=\d+, ", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"^__attribute__\(\((.*)\)\)$")
 _PLACE = re.compile(r"\[([^\[\]\n]*):(\d+):(\d+)(?: discrim \d+)?\] ?")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -33,41 +34,53 @@ class Statement:
     place: tuple[str, int, int] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Function:
-    """A function as the compiler knows it.
+    """A function as the compiler knows it; `symbol` is the assembler's name.
 
-    `symbol` is the assembler's name, `own_names` are those of its parameters and locals.
+    `text` is all that the dump has of it. It is read on demand: most functions are the headers'.
     """
 
     name: str
     symbol: str
-    attributes: frozenset[str]
-    signature: str
-    own_names: frozenset[str]
-    statements: tuple[Statement, ...]
+    text: str
 
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The GNU attributes."""
+        found = _ATTRIBUTES.match(self._head[0])
+        return frozenset(found[1].replace(",", " ").split() if found else ())
 
-def functions(dump: str) -> Iterator[Function]:
-    """Yield the functions of a dump, in its order."""
-    lines = iter(dump.split("\n"))
-    for line in lines:
-        header = _HEADER.match(line)
-        if header is None:
-            continue
+    @property
+    def signature(self) -> str:
+        """The line with its type and parameters."""
+        return self._head[1]
+
+    @property
+    def own_names(self) -> frozenset[str]:
+        """The names of its parameters and locals."""
+        return self._body[0]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Its statements, in the order of the dump."""
+        return self._body[1]
+
+    @cached_property
+    def _head(self) -> tuple[str, str]:
+        """The attributes, and the signature."""
         attributes, signature = "", ""
-        for line in lines:
-            if line.startswith("{"):
-                break
+        for line in self.text.partition("\n{\n")[0].split("\n")[1:]:
             if line and not line.startswith(";;"):
                 attributes = signature if _ATTRIBUTES.match(signature) else ""
                 signature = line
-        found = _ATTRIBUTES.match(attributes)
-        own_names = set(re.findall(r"[^\W\d]\w*", _parameters(signature)))
+        return attributes, signature
+
+    @cached_property
+    def _body(self) -> tuple[frozenset[str], tuple[Statement, ...]]:
+        own_names = set(re.findall(r"[^\W\d]\w*", _parameters(self.signature)))
         statements = []
-        for line in lines:
-            if line.startswith("}"):
-                break
+        for line in self.text.partition("\n{\n")[2].partition("\n}")[0].split("\n"):
             text = line.strip()
             if not text or text.startswith(("<bb ", "<L", "# ", "static ")):
                 continue
@@ -83,14 +96,15 @@ def functions(dump: str) -> Iterator[Function]:
                     place=(place[1], int(place[2]), int(place[3])) if place else None,
                 )
             )
-        yield Function(
-            name=header[1],
-            symbol=header[2],
-            attributes=frozenset(found[1].replace(",", " ").split() if found else ()),
-            signature=signature,
-            own_names=frozenset(own_names),
-            statements=tuple(statements),
-        )
+        return frozenset(own_names), tuple(statements)
+
+
+def functions(dump: str) -> Iterator[Function]:
+    """Yield the functions of a dump, in its order."""
+    headers = list(_HEADER.finditer(dump))
+    ends = [header.start() for header in headers[1:]] + [len(dump)]
+    for header, end in zip(headers, ends, strict=True):
+        yield Function(name=header[1], symbol=header[2], text=dump[header.start() : end])
 
 
 def spellings(symbol: str) -> Iterator[str]:

@@ -57,6 +57,7 @@ def unhooked(dump: str, *, files: Collection[str]) -> tuple[Unhooked, ...]:
     missed = {
         Unhooked(file=file, line=statement.place[1], function=function.name)
         for function in _device_code(found)
+        if any(f"{file}:" in function.text for file in files)
         for statement in _without_hook(function)
         if statement.place and (file := statement.place[0].rpartition("/")[2]) in files
     }
