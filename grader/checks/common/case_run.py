@@ -36,8 +36,8 @@ class RunSetup:
 
     `server` is needed for Python submissions, `driver` for shared memory on a GPU. With `private`,
     buffers are copied between judge and worker instead of shared. The calls of every worker spend
-    from the submission's `budget`. With `watched`, the executor of launches checks memory while
-    those cases are judged that the spec marks for it.
+    from the submission's `budget`. The executor of launches checks memory while the `watched` cases
+    (names) are judged.
     """
 
     assignment: Assignment
@@ -46,7 +46,7 @@ class RunSetup:
     driver: cuda_driver.Driver | None
     private: bool
     budget: TimeBudget = field(default_factory=TimeBudget)
-    watched: bool = False
+    watched: frozenset[str] = frozenset()
 
 
 # The driver may free the memory of a process only some time after it has ended.

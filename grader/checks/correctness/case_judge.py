@@ -103,7 +103,7 @@ class CaseJudge:
         # The output of the second call, and what it was filled with.
         self._again: tuple[torch.Tensor, torch.Tensor] | None = None
         self._nondeterministic = False  # True if the second call gave other values
-        self._checked = setup.watched and case.memory
+        self._checked = case.name in setup.watched
         self._first: Outcome | None = None  # of the first call
         self.watched: WatchedCase | None = None  # if the first call was checked, and ended
         self.failure: Diagnosis | None = None  # the worker's last failure

@@ -36,7 +36,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         context.set_steps(len(context.cases))
         executed = context.file.language.imported and context.device is Device.CPU
         watched: list[WatchedCase] = []
-        setup = replace(context.setup(), watched=executed and _is_watched(context))
+        setup = replace(context.setup(), watched=_to_watch(context) if executed else frozenset())
         context.support.before_cases(context, setup)
         verified = check_correctness(
             setup,
@@ -55,17 +55,28 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         if executed:
             wrote, left = "host_wrote" in records, "host_left" in records
             host = HostCode(wrote=wrote, left=left, operations=operations(records.get("torch", [])))
-        return [replace(one, host=host, watched=tuple(watched)) for one in outcomes]
+        seen = watched if _first_is_clean(context, watched) else ()
+        return [replace(one, host=host, watched=tuple(seen)) for one in outcomes]
 
 
-def _is_watched(context: CheckContext) -> bool:
-    """True if the executor of launches shall check memory while the cases are judged.
+def _to_watch(context: CheckContext) -> frozenset[str]:
+    """Return the cases whose memory the executor of launches shall check while they are judged.
 
-    The first call must be checked: it finds scratch memory of the submission without a value, which
-    later calls may keep.
+    The first one, too: its call finds scratch memory of the submission without a value, which later
+    calls may keep.
     """
-    wanted = CheckName.MEMORY in context.file.kernel.points and context.includes(CheckName.MEMORY)
-    return wanted and all(case.memory for case in context.cases[:1])
+    if not context.includes(CheckName.MEMORY) or CheckName.MEMORY not in context.file.kernel.points:
+        return frozenset()
+    first = [case.name for case in context.cases[:1]]
+    return frozenset([*first, *(case.name for case in context.cases if case.memory)])
+
+
+def _first_is_clean(context: CheckContext, watched: Sequence[WatchedCase]) -> bool:
+    """True if the first call was watched, and nothing was found in a case that is not marked."""
+    if not context.cases or context.cases[0].memory:
+        return True
+    records = next((one.records for one in watched if one.case.name == context.cases[0].name), None)
+    return records is not None and all(one.get("record") != "finding" for one in records)
 
 
 def operations(records: Sequence[dict[str, Any]]) -> tuple[str, ...]:
