@@ -116,6 +116,15 @@ void FiberPool::prepare(unsigned index) {
 #endif
 }
 
+// Makes the pages inaccessible that end a stack.
+static bool guard(uintptr_t low) {
+    void* const pages = reinterpret_cast<void*>(low);
+    constexpr size_t kBytes = FiberPool::kGuardBytes;
+    // MADV_GUARD_INSTALL: Linux has it since 6.13, and needs no mapping for it.
+    constexpr int kInstall = 102;
+    return madvise(pages, kBytes, kInstall) == 0 || mprotect(pages, kBytes, PROT_NONE) == 0;
+}
+
 Fiber* FiberPool::take() {
     if (free_) {
         Fiber* fiber = free_;
@@ -124,15 +133,16 @@ Fiber* FiberPool::take() {
     }
     if (!base_) {
         size_t bytes = kDistance * kMaxFibers;
-        const int access = guarded_ ? PROT_NONE : PROT_READ | PROT_WRITE;
-        void* memory = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        const int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kind, -1, 0);
         if (memory == MAP_FAILED) return nullptr;
+        // Most threads use a page of their stacks.
+        if (guarded_) madvise(memory, bytes, MADV_NOHUGEPAGE);
         base_ = reinterpret_cast<uintptr_t>(memory);
         reserved_ = bytes;
     }
     if (made_ == kMaxFibers) return nullptr;
-    uintptr_t low = base_ + made_ * kDistance + kGuardBytes;
-    if (guarded_ && mprotect(reinterpret_cast<void*>(low), kStackBytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
+    if (guarded_ && !guard(base_ + made_ * kDistance)) return nullptr;
     prepare(made_);
     return &fibers_[made_++];
 }
