@@ -183,7 +183,7 @@ def _do(
         progress.step("verify", total=len(tasks)) as step,
     ):
         for task, task_rows in pool.results(
-            sorted(tasks, key=lambda task: (task.assignment, -task.weight))
+            sorted(tasks, key=lambda task: task.weight, reverse=True)
         ):
             wrong += sum(row.state.wrong for row in task_rows)
             step.advance(f"{task.title}{f' · {wrong} differ' if wrong else ''}")
