@@ -339,16 +339,26 @@ def kernel(x_ptr, kept_ptr, out_ptr, n, BLOCK: tl.constexpr):
 def silu(input, output, n):
     kernel[(triton.cdiv(n, 256),)](input, kept, output, n, BLOCK=256)
 """
+CLEAN = (REPOSITORY / "reference/silu/silu.py").read_text()
 
 
 @pytest.mark.parametrize(
-    ("first", "again"),
-    [pytest.param(True, 0, id="watched"), pytest.param(False, 1, id="unwatched")],
+    ("first", "text", "again"),
+    [
+        pytest.param(True, UNWRITTEN, 0, id="the first case is marked"),
+        pytest.param(False, UNWRITTEN, 1, id="it is not, and something is found in it"),
+        pytest.param(False, CLEAN, 0, id="it is not, and nothing is found in it"),
+    ],
 )
 def test_memory_is_watched_while_the_cases_are_judged(
-    silu: Assignment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool, again: int
+    silu: Assignment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: bool,
+    text: str,
+    again: int,
 ) -> None:
-    """But only if that begins with the first call, which finds unwritten memory that is kept."""
+    """That begins with the first call, which finds unwritten memory that is kept."""
     started: list[str] = []
 
     class Counted(Session):
@@ -358,14 +368,16 @@ def test_memory_is_watched_while_the_cases_are_judged(
 
     monkeypatch.setattr(on_cpu, "Session", Counted)
     cases = (dataclasses.replace(silu.cases[0], memory=first), *silu.cases[1:])
-    (tmp_path / "silu.py").write_text(UNWRITTEN)
+    (tmp_path / "silu.py").write_text(text)
     checks = frozenset({CheckName.CORRECTNESS, CheckName.MEMORY})
     options = Options(languages=frozenset({Language.TRITON}), checks=checks)
     assignment = dataclasses.replace(silu, cases=cases)
     report = grade(assignment, read_submission(tmp_path, assignment), options, Progress())
     (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
     assert isinstance(check.evidence, MemoryEvidence)
-    assert {(f.kind, f.line) for f in check.evidence.findings} == {("uninitialized", 12)}
+    found = {("uninitialized", 12)} if text == UNWRITTEN else set()
+    assert {(f.kind, f.line) for f in check.evidence.findings} == found
+    assert len(check.evidence.cases) == sum(case.memory for case in cases)
     assert len(started) == again
 
 

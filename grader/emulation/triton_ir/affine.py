@@ -38,7 +38,7 @@ class Affine:
     @property
     def batch(self) -> int:
         """The length of the batch, or 1."""
-        return len(self.start)
+        return self.start.numel()  # `len` of a tensor is written in Python
 
     def tensor(self) -> T:
         """Return the elements."""

@@ -191,8 +191,8 @@ class Runner:
             return  # a block stands for each scalar
         if shape[1:] != shape_of(kind) or item.dtype is not dtype_of(kind):
             raise IRError(f"a value of {shape[1:]} {item.dtype}, declared as {kind}")
-        if shape[0] not in (1, len(frame.programs)):
-            raise IRError(f"a value of {shape[0]} programs of {len(frame.programs)}")
+        if shape[0] != 1 and shape[0] != frame.programs.numel():
+            raise IRError(f"a value of {shape[0]} programs of {frame.programs.numel()}")
 
     def _results(self, frame: Frame, op: Operation) -> Sequence[Item]:
         name = op.name

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from grader.emulation import cuda_cpp
 from grader.emulation.cuda_cpp import Mode
 from grader.emulation.cuda_cpp.__main__ import runtime_object
+from grader.emulation.cuda_cpp.gimple import functions
 from grader.emulation.cuda_cpp.standalone import Program, run
 
 # Bytes and alignment.
@@ -195,6 +196,17 @@ def test_a_place_may_have_a_discriminator() -> None:
     """g++ 13 and later write one where a line has several blocks."""
     dump = DUMP.replace("k.cu:3:5", "k.cu:3:5 discrim 1").replace("OPERANDS", "*q_2(D), p_1(D)->x")
     assert [access.line for access in cuda_cpp.unhooked(dump, files=["k.cu"])] == [3]
+
+
+def test_notes_before_a_function_are_no_part_of_it() -> None:
+    """g++ writes what a pass has changed between a function's header and its signature."""
+    notes = (
+        "\nSymbols to be put in SSA form\n{ D.1 }\nIncremental SSA update started at block: 0\n\n"
+    )
+    (function,) = functions(DUMP.replace("\n\nvoid k", f"\n\n{notes}\nvoid k"))
+    assert function.signature == "void k (struct Pair * p, struct Float4 * q)"
+    assert function.own_names >= {"p", "q"}
+    assert [statement.place for statement in function.statements] == [None, ("k.cu", 3, 5)]
 
 
 @pytest.mark.parametrize(
