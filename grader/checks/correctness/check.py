@@ -8,6 +8,7 @@ from typing import Any
 
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost, HostCode, WatchedCase
 from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.common.small_case import smallest_case
 from grader.checks.correctness.case_property import rest_of_groups, separating_property
 from grader.checks.correctness.leading_case import leading_case
 from grader.report.evidence import CaseResult, CorrectnessEvidence
@@ -63,20 +64,22 @@ def _to_watch(context: CheckContext) -> frozenset[str]:
     """Return the cases whose memory the executor of launches shall check while they are judged.
 
     The first one, too: its call finds scratch memory of the submission without a value, which later
-    calls may keep.
+    calls may keep. None if that takes too long.
     """
     if not context.includes(CheckName.MEMORY) or CheckName.MEMORY not in context.file.kernel.points:
         return frozenset()
-    first = [case.name for case in context.cases[:1]]
-    return frozenset([*first, *(case.name for case in context.cases if case.memory)])
+    cases, first = context.cases, context.cases[:1]
+    if any(not case.memory and smallest_case(context.assignment, [case]) is None for case in first):
+        return frozenset()
+    return frozenset(case.name for case in cases if case.memory or case in first)
 
 
 def _first_is_clean(context: CheckContext, watched: Sequence[WatchedCase]) -> bool:
     """True if the first call was watched, and nothing was found in a case that is not marked."""
-    if not context.cases or context.cases[0].memory:
-        return True
-    records = next((one.records for one in watched if one.case.name == context.cases[0].name), None)
-    return records is not None and all(one.get("record") != "finding" for one in records)
+    unmarked = [case.name for case in context.cases[:1] if not case.memory]
+    told = [one.records for one in watched if one.case.name in unmarked]
+    found = any(one.get("record") == "finding" for records in told for one in records)
+    return len(told) == len(unmarked) and not found
 
 
 def operations(records: Sequence[dict[str, Any]]) -> tuple[str, ...]:
