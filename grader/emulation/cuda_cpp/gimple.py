@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 _HEADER = re.compile(r"^;; Function (.+) \((\S+), funcdef_no=\d+, ", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"^__attribute__\(\((.*)\)\)$")
@@ -102,9 +103,9 @@ class Function:
 def functions(dump: str) -> Iterator[Function]:
     """Yield the functions of a dump, in its order."""
     headers = list(_HEADER.finditer(dump))
-    ends = [header.start() for header in headers[1:]] + [len(dump)]
-    for header, end in zip(headers, ends, strict=True):
-        yield Function(name=header[1], symbol=header[2], text=dump[header.start() : end])
+    starts = [*(header.start() for header in headers), len(dump)]
+    for header, (start, end) in zip(headers, pairwise(starts), strict=True):
+        yield Function(name=header[1], symbol=header[2], text=dump[start:end])
 
 
 def spellings(symbol: str) -> Iterator[str]:

@@ -207,6 +207,7 @@ def test_notes_before_a_function_are_no_part_of_it() -> None:
     assert function.signature == "void k (struct Pair * p, struct Float4 * q)"
     assert function.own_names >= {"p", "q"}
     assert [statement.place for statement in function.statements] == [None, ("k.cu", 3, 5)]
+    assert not list(functions(""))
 
 
 @pytest.mark.parametrize(
