@@ -64,7 +64,7 @@ def _to_watch(context: CheckContext) -> frozenset[str]:
     """Return the cases whose memory the executor of launches shall check while they are judged.
 
     The first one, too: its call finds scratch memory of the submission without a value, which later
-    calls may keep. None if that takes too long.
+    calls may keep. No case at all if that one is too large to be watched.
     """
     if not context.includes(CheckName.MEMORY) or CheckName.MEMORY not in context.file.kernel.points:
         return frozenset()
