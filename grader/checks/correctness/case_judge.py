@@ -110,6 +110,10 @@ class CaseJudge:
         self.ended_well = False  # True if the worker ended, with exit code 0
 
     @property
+    def _hidden(self) -> bool:
+        return self._case.visibility is not Visibility.VISIBLE
+
+    @property
     def _launched(self) -> list[dict[str, Any]]:
         """What the first call launched, as the worker says."""
         return [one for one in self._told if one.get("record") == "launched"]
@@ -181,7 +185,7 @@ class CaseJudge:
             refused = case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, refusal))
             return replace(refused, elements=elements)
         wrong = next((c for c in comparisons if not c.accepted), None)
-        if wrong is not None and self._detectors.know_enough(wrong):
+        if wrong is not None and self._detectors.know_enough(wrong, hidden=self._hidden):
             return self._counted(wrong, comparisons)
         found = self._first_wrong(wrong, comparisons, buffers, snapshots)
         if found is None:
@@ -328,9 +332,8 @@ class CaseJudge:
             private=self._setup.private,
             checked=self._checked and first,
         )
-        hidden = self._case.visibility is not Visibility.VISIBLE
         for record in outcome.executed:
-            self._on_record({**record, "hidden": hidden})
+            self._on_record({**record, "hidden": self._hidden})
         for record in outcome.records:
             if record.get("record") == "torch":
                 self._on_record(record)

@@ -36,8 +36,9 @@ class Detectors:
 
     One mistake spoils many cases. Where a detector behind the hypotheses on other inputs named the
     cause of the last one, it is asked before them: they compute the assignment tens of times. A
-    slow detector that recognised nothing in several cases is not asked again, and a huge output
-    need not be described after another one was.
+    slow detector that recognised nothing in several cases is not asked again. A huge output, or one
+    of a hidden case, of which students read no pattern, need not be described after another one
+    was.
     """
 
     def __init__(self) -> None:
@@ -45,9 +46,9 @@ class Detectors:
         self._misses: Counter[_Detector] = Counter()
         self._have_told = False
 
-    def know_enough(self, wrong: Comparison) -> bool:
-        """True if an output is so large that the pattern of an earlier case has to do."""
-        return self._have_told and wrong.wrong.numel() > MOST_DESCRIBED
+    def know_enough(self, wrong: Comparison, *, hidden: bool = False) -> bool:
+        """True if the pattern of an earlier case has to do."""
+        return self._have_told and (hidden or wrong.wrong.numel() > MOST_DESCRIBED)
 
     def describe(self, given: PatternInput) -> str | None:
         """Return the pattern of the error, or None if no detector recognises it."""
