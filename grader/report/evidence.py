@@ -81,10 +81,11 @@ class CaseResult:
     """The result of one case.
 
     `mismatched` of `elements` are outside the tolerance, the first few of them in `mismatches`.
-    `pattern` describes the error, if it has a pattern; of more than `MOST_DESCRIBED` elements, or of
-    a hidden case, it is not looked for after an earlier case had one. `max_error` is the largest absolute
-    difference (None if it is not finite). Of the wrong cases one has an `error_map`. `title` is
-    what the spec calls the case; students read that of a hidden case only if `title_shown`.
+    `pattern` describes the error, if it has a pattern; of more than `MOST_DESCRIBED` elements, or
+    of a hidden case, it is not looked for after an earlier case had one. `max_error` is the largest
+    absolute difference (None if it is not finite). Of the wrong cases one has an `error_map`.
+    `title` is what the spec calls the case; students read that of a hidden case only if
+    `title_shown`.
     """
 
     name: str

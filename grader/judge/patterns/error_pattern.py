@@ -39,12 +39,15 @@ class Detectors:
     slow detector that recognised nothing in several cases is not asked again. A huge output, or one
     of a hidden case, of which students read no pattern, need not be described after another one
     was.
+
+    `steady` counts the cases, one after another, in which a second call gave the same values.
     """
 
     def __init__(self) -> None:
         self._order: tuple[_Detector, ...] = _DETECTORS
         self._misses: Counter[_Detector] = Counter()
         self._have_told = False
+        self.steady = 0
 
     def know_enough(self, wrong: Comparison, *, hidden: bool = False) -> bool:
         """True if the pattern of an earlier case has to do."""

@@ -52,11 +52,25 @@ def count_unwritten_bytes(
     first: torch.Tensor, second: torch.Tensor, poisons: tuple[int, int]
 ) -> torch.Tensor:
     """Count the bytes of each element that hold their poison after both calls, one poison each."""
+    unwritten = _poisoned(first, poisons[0]) & _poisoned(second, poisons[1])
+    return _of_each(unwritten).to(torch.int64).view(first.shape)
 
-    def poisoned(values: torch.Tensor, byte: int) -> torch.Tensor:
-        raw = raw_bytes(values).view(-1, values.element_size())
-        return raw == byte
 
-    unwritten = poisoned(first, poisons[0]) & poisoned(second, poisons[1])
+def may_be_unwritten(first: torch.Tensor, poison: int, wrong: torch.Tensor) -> bool:
+    """True if `wrong` elements may have been left unwritten: one of them, or half of them in part.
+
+    Any byte may have the poison's value by chance, so some do in part.
+    """
+    left = _of_each(_poisoned(first, poison)).view(first.shape)[wrong]
+    whole = left == first.element_size()
+    return bool(whole.any()) or 2 * int(left.count_nonzero()) > left.numel()
+
+
+def _poisoned(values: torch.Tensor, byte: int) -> torch.Tensor:
+    return raw_bytes(values).view(-1, values.element_size()) == byte
+
+
+def _of_each(bytes_: torch.Tensor) -> torch.Tensor:
+    """Return how many bytes of each element are marked."""
     # In bytes: a sum in int64 would widen all of them first.
-    return unwritten.sum(dim=1, dtype=torch.uint8).to(torch.int64).view(first.shape)
+    return bytes_.sum(dim=1, dtype=torch.uint8)

@@ -14,7 +14,11 @@ from grader.assignment.tolerance import Tolerance
 from grader.judge.compare import compare, poison_bytes
 from grader.judge.patterns import error_pattern
 from grader.judge.patterns.error_pattern import Detectors
-from grader.judge.patterns.pattern_input import PatternInput, count_unwritten_bytes
+from grader.judge.patterns.pattern_input import (
+    PatternInput,
+    count_unwritten_bytes,
+    may_be_unwritten,
+)
 
 N = 1000
 TOLERANCE = Tolerance(atol=1e-6, rtol=1e-6)
@@ -180,6 +184,14 @@ def test_bytes_that_kept_both_poisons_are_counted() -> None:
     first = torch.tensor([0xAAAA_AA01, 0xAAAA_AAAA, 0x0102_0304], dtype=torch.uint32)
     second = torch.tensor([0xBBBB_BB01, 0xBBBB_BBBB, 0x0102_03BB], dtype=torch.uint32)
     assert count_unwritten_bytes(first, second, (0xAA, 0xBB)).tolist() == [3, 4, 0]
+
+
+def test_one_whole_element_or_half_of_them_in_part_may_be_unwritten() -> None:
+    values = torch.tensor([0x0102_03AA, 0x0102_03AA, 0x0102_0304, 0xAAAA_AAAA], dtype=torch.uint32)
+    for wrong, expected in (([0, 1, 2], True), ([0, 2], False), ([2, 3], True), ([2], False)):
+        mask = torch.zeros(4, dtype=torch.bool)
+        mask[wrong] = True
+        assert may_be_unwritten(values, 0xAA, mask) is expected
 
 
 def test_elements_of_which_a_part_was_written_are_reported() -> None:
