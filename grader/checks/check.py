@@ -201,6 +201,10 @@ class CheckContext(Protocol):
         """Return the source of a check's secret choices; it depends on the secret seed only."""
 
     @property
+    def explains(self) -> bool:
+        """True if somebody reads what explains wrong results."""
+
+    @property
     def correct(self) -> bool | None:
         """Whether the cases are right; None if that is unknown or was filtered out."""
 

@@ -363,6 +363,11 @@ class FileContext:
         return self._grading.options.includes(check)
 
     @property
+    def explains(self) -> bool:
+        """True if somebody reads what explains wrong results."""
+        return self._grading.options.explain
+
+    @property
     def correct(self) -> bool | None:
         """Whether the cases are right; None if that is unknown or was filtered out."""
         return self.state.correct

@@ -74,7 +74,9 @@ class CudaCpp(LanguageSupport):
         if isinstance(checked, Rejected):
             return verified
         setup = context.setup(checked.built)
-        return judge_interleaved(setup, context.cases, context.data, verified)
+        return judge_interleaved(
+            setup, context.cases, context.data, verified, explain=context.explains
+        )
 
     def watch(self, context: CheckContext, cases: Sequence[Case]) -> CheckOutcome[MemoryEvidence]:
         """Run under compute-sanitizer's tools on a GPU, else in the checked build."""

@@ -47,6 +47,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
             keep,
             context.oracle,
             on_watched=watched.append,
+            explain=context.explains,
         )
         verified = context.support.after_cases(context, verified, records.get("launch", []))
         outcomes = by_visibility(verified, context.assignment.weights)

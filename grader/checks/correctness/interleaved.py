@@ -50,22 +50,27 @@ def judge_interleaved(
     cases: Sequence[Case],
     data: Callable[[Case], CaseData],
     verified: CorrectnessEvidence,
+    *,
+    explain: bool,
 ) -> CorrectnessEvidence:
     """Return `verified`, with the cases that are wrong if threads take turns as wrong.
 
-    `setup` is that of the checked build. All cases run only if a small one is wrong.
+    `setup` is that of the checked build. All cases run only if a small one is wrong. `explain` is
+    that of `check_correctness`.
     """
 
-    def results(run: _Run, chosen: Sequence[Case]) -> dict[str, CaseResult]:
-        ran = check_correctness(setup, chosen, data, _in_silence, host_settings=run.settings)
+    def results(run: _Run, chosen: Sequence[Case], *, explain: bool) -> dict[str, CaseResult]:
+        ran = check_correctness(
+            setup, chosen, data, _in_silence, host_settings=run.settings, explain=explain
+        )
         return {case.name: case for case in ran.cases}
 
     small = [case for case in cases if case.memory and case.visibility is Visibility.VISIBLE]
-    if not any(map(_wrong, results(_INTERLEAVED, small).values())):
+    if not any(map(_wrong, results(_INTERLEAVED, small, explain=False).values())):
         return verified
-    wrong_in_order = any(map(_wrong, results(_IN_ORDER, small).values()))
+    wrong_in_order = any(map(_wrong, results(_IN_ORDER, small, explain=False).values()))
     run = _IN_ORDER if wrong_in_order else _INTERLEAVED
-    found = results(run, cases)
+    found = results(run, cases, explain=explain)
     worse = [_worse(case, found.get(case.name), run) for case in verified.cases]
     return replace(verified, cases=tuple(worse))
 

@@ -47,27 +47,30 @@ def check_correctness(
     *,
     host_settings: str = "",
     on_watched: Callable[[WatchedCase], None] = lambda watched: None,
+    explain: bool = True,
 ) -> CorrectnessEvidence:
     """Run every case and judge it.
 
     `on_record` gets each record of Triton's executor, and the worker's about torch; `on_watched`
     each case whose memory it checked meanwhile, and in which the worker did not fail.
 
-    The `oracle` explains wrong results as those of other inputs. `host_settings` are those of
-    `Session`.
+    The `oracle` explains wrong results as those of other inputs. Without `explain` wrong elements
+    are counted, and nothing looks for their pattern. `host_settings` are those of `Session`.
 
     Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """
-    worker = _Worker(setup, data, on_record, oracle, host_settings)
+    worker = _Worker(setup, data, on_record, oracle, host_settings, Detectors(used=explain))
     with contextlib.closing(worker):
         results = _judge_each(worker, cases, advance, on_watched)
         # An autotuned kernel takes another configuration in each call on the CPU.
-        if setup.built.device is Device.CPU and "autotune" not in setup.built.text:
+        device = setup.built.device
+        if explain and device is Device.CPU and "autotune" not in setup.built.text:
             at = _wrong_after_others(results, worker.unrelated)
             if at is not None and worker.is_right_when_new(cases[at]):
                 hint = kept_hint(setup.built)
                 results[at] = replace(results[at], pattern=KEPT, hint=hint)
-    results = with_common_pattern(results, cases, data, oracle, setup)
+    if explain:
+        results = with_common_pattern(results, cases, data, oracle, setup)
     tolerance = setup.assignment.tolerances[setup.built.language]
     return CorrectnessEvidence(
         cases=keep_one_map(results),
@@ -138,6 +141,7 @@ class _Worker:
         on_record: Callable[[dict[str, Any]], None],
         oracle: Oracle | None,
         host_settings: str,
+        detectors: Detectors,
     ) -> None:
         self.setup = setup
         self.limits = setup.assignment.limits
@@ -150,7 +154,7 @@ class _Worker:
         self._session: Session | None = None
         self._loaded: tuple[dict[str, Any], ...] = ()  # what loading the file recorded
         self._visibility = Visibility.VISIBLE
-        self._detectors = Detectors()
+        self._detectors = detectors
 
     def turn_to(self, visibility: Visibility) -> None:
         """Go on with cases of this visibility."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from grader.assignment.model import Assignment
@@ -115,10 +116,35 @@ def grade_sample(
         assignment = replace(assignment, limits=limits)
     if sample.has_program:
         options = replace(options, kernels=frozenset())
-    report = state.grade(assignment, submission_of(sample, assignment), options)
+    submission = submission_of(sample, assignment)
     if stated is None:
+        report = state.grade(assignment, submission, options)
         return (judgement.propose_fault(sample, report),)
-    return (judgement.judge_sample(sample, stated, report, options.device),)
+
+    def judge(report: Report) -> Row:
+        return judgement.judge_sample(sample, stated, report, options.device)
+
+    if stated.message is not None:
+        return (judge(state.grade(assignment, submission, options)),)
+    return (_by_verdict(assignment, submission, options, judge, state),)
+
+
+def _by_verdict(
+    assignment: Assignment,
+    submission: Submission,
+    options: Options,
+    judge: Callable[[Report], Row],
+    state: WorkerState,
+) -> Row:
+    """Grade, and judge a report in which nothing explains wrong results: only verdicts count.
+
+    A row that differs shall say more, so it is that of another grading, if it differs again.
+    """
+    row = judge(state.grade(assignment, submission, replace(options, explain=False)))
+    if row.state.wrong:
+        again = judge(state.grade(assignment, submission, options))
+        return again if again.state.wrong else row
+    return row
 
 
 def submission_of(sample: Sample, assignment: Assignment) -> Submission:
@@ -153,7 +179,8 @@ def grade_folder(
     state: WorkerState,
 ) -> tuple[Row, ...]:
     """Grade the files in a folder, and judge the report."""
-    return (judge(state.grade(assignment, read_submission(folder, assignment), options)),)
+    submission = read_submission(folder, assignment)
+    return (_by_verdict(assignment, submission, options, judge, state),)
 
 
 def grade_trivial(
@@ -167,8 +194,8 @@ def grade_trivial(
     """Prove that a kernel that does no work is built and earns nothing; `texts` are by path."""
     files = {path: SourceFile(path=path, text=text) for path, text in texts.items()}
     submission = Submission(source=Path("made by grade verify"), files=files)
-    report = state.grade(assignment, submission, options)
-    return (judgement.judge_trivial(subject, check, report),)
+    judge = partial(judgement.judge_trivial, subject, check)
+    return (_by_verdict(assignment, submission, options, judge, state),)
 
 
 def prove_oracle(

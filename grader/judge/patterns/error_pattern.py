@@ -41,17 +41,20 @@ class Detectors:
     was.
 
     `steady` counts the cases, one after another, in which a second call gave the same values.
+    Detectors that are not `used` need no case described.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, used: bool = True) -> None:
+        self._used = used
         self._order: tuple[_Detector, ...] = _DETECTORS
         self._misses: Counter[_Detector] = Counter()
         self._have_told = False
         self.steady = 0
 
     def know_enough(self, wrong: Comparison, *, hidden: bool = False) -> bool:
-        """True if the pattern of an earlier case has to do."""
-        return self._have_told and (hidden or wrong.wrong.numel() > MOST_DESCRIBED)
+        """True if the pattern of an earlier case has to do, or nobody asks for any."""
+        large = wrong.wrong.numel() > MOST_DESCRIBED
+        return not self._used or (self._have_told and (hidden or large))
 
     def describe(self, given: PatternInput) -> str | None:
         """Return the pattern of the error, or None if no detector recognises it."""
