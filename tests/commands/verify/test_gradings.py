@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from course import CUDA, TORCH, Course
 from slow import slow_unless
 
+from grader.assignment.model import Assignment
 from grader.commands.verify.plan import plan
-from grader.commands.verify.row import Row, State
+from grader.commands.verify.row import Row, State, proof
 from grader.commands.verify.run import _write_first_lines
-from grader.commands.verify.tasks import rows_of
+from grader.commands.verify.tasks import grade_folder, rows_of
 from grader.grading.plan import Options
 from grader.pool.state import WorkerState
+from grader.report.model import Report
+from grader.submission.reader import Submission
 from grader.vocabulary import Language
 
 pytestmark = pytest.mark.usefixtures("no_nvcc")
@@ -103,6 +108,51 @@ def test_an_oracle_that_raises_is_the_graders_error(course: Course, state: Worke
     row = sample(course, state, "block-of-32")
     assert row.state is State.FAILED
     assert "ZeroDivisionError" in row.note
+
+
+# ---- what explains wrong results ----
+
+
+class Spy(WorkerState):
+    """Notes for each grading if somebody reads what explains wrong results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.explained: list[bool] = []
+
+    def grade(self, assignment: Assignment, submission: Submission, options: Options) -> Report:
+        self.explained.append(options.explain)
+        return super().grade(assignment, submission, options)
+
+
+@pytest.fixture
+def spy() -> Iterator[Spy]:
+    with contextlib.closing(Spy()) as state:
+        yield state
+
+
+def test_wrong_results_are_explained_only_where_a_row_shows_it(course: Course, spy: Spy) -> None:
+    assert by_check(done(course, spy, IN_CUDA, ", touched"), "touched").state is State.AGREES
+    assert spy.explained == [False]
+    assert sample(course, spy, "forgot-the-shift/v1_simple.cu").state is State.AGREES
+    assert spy.explained == [False, True]  # its first line quotes a message
+    course.edit(SHIFT, 'message="wrong" ', "")
+    course.edit(SHIFT, "weight[i];", "weight[i] + shift;")
+    row = sample(course, spy, "forgot-the-shift/v1_simple.cu")
+    assert (row.state, row.actual) == (State.DIFFERS, "accepted; by no check")
+    assert spy.explained == [False, True, False, True]
+
+
+def test_a_reference_that_fails_once_is_reported(course: Course, spy: Spy) -> None:
+    def judge(report: Report) -> Row:
+        failed = len(spy.explained) == 1
+        return proof("affine", "reference", "accepted", expected="", problem="wrong" * failed)
+
+    (row,) = grade_folder(
+        course.assignment, course.root / "student_template" / "affine", IN_CUDA, judge, spy
+    )
+    assert spy.explained == [False, True]
+    assert (row.state, row.actual) == (State.DIFFERS, "wrong")
 
 
 # ---- samples ----
