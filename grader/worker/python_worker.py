@@ -56,6 +56,8 @@ class Worker:
         self._buffers: list[Any] = []
         self._launches: Any = None
         self._prepared: list[list[Any]] = []
+        self._turns: Any = None  # of autotuners
+        self._called = False  # on the attached buffers
         self._host_mode: Any = contextlib.nullcontext
         self._torch_log: Any = contextlib.nullcontext
         self._install(mode, target)
@@ -67,7 +69,7 @@ class Worker:
         if not mode.tuning:
             from grader.worker import triton_autotune
 
-            triton_autotune.install(mode.turn, trials=mode.trials)
+            self._turns = triton_autotune.install(mode.turn, trials=mode.trials)
         if device == "cuda":
             from grader.worker import triton_cache_key
 
@@ -184,6 +186,9 @@ class Worker:
         arguments = [self._argument(*pair) for pair in wire.ARGUMENT.iter_unpack(payload)]
         if self._launches is not None:
             self._launches.begin(self._buffers)
+        if self._turns is not None:
+            self._turns.call_begins(again=self._called)
+        self._called = True
         try:
             with self._host_mode(), self._torch_log():
                 returned = self._function(*arguments)
@@ -248,6 +253,7 @@ class Worker:
 
     def detach(self) -> None:
         """Drop all tensors and unmap their memory."""
+        self._called = False
         self._tensors.clear()
         self._buffers.clear()
         self._files.clear()

@@ -3,7 +3,7 @@
 An autotuner times all its configurations once and then uses only the fastest, so that tests on one
 machine see only one of them. Here nothing is timed: calls rotate through the configurations, so
 that the tests find a submission that is wrong for one of them. This also works without a GPU, where
-an autotuner cannot time.
+an autotuner cannot time. A case that is called again gets the same ones again.
 
 As in triton: pruning, each configuration's own `pre_hook`, and heuristics (another decorator).
 The first call with a key is special, as there. Tuning launches each configuration on the call's own
@@ -12,6 +12,7 @@ of them, with the configuration that is then used. So a kernel that adds to an o
 `reset_to_zero`, and one that relies on it in every call, fail here as outside the grader.
 """
 
+import weakref
 from typing import Any
 
 from grader.worker import worker_log
@@ -20,24 +21,46 @@ from grader.worker import worker_log
 _UNFIT = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
 
 
-def install(turn: int = 0, *, trials: bool = False) -> None:
+class Turns:
+    """The turn that each autotuner takes next; the `first` one in its first call."""
+
+    def __init__(self, first: int = 0) -> None:
+        self._first = first
+        self._next: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._before = self._next.copy()  # the call on this case
+
+    def take(self, tuner: Any) -> int:
+        """Return the autotuner's turn, and go on to the next one."""
+        turn = self._next.get(tuner, self._first)
+        self._next[tuner] = turn + 1
+        return turn
+
+    def call_begins(self, *, again: bool) -> None:
+        """Go on, or back to the turns of the call on this case that is made `again`."""
+        if again:
+            self._next = self._before.copy()
+        else:
+            self._before = self._next.copy()
+
+
+def install(turn: int = 0, *, trials: bool = False) -> Turns:
     """Replace the choice of configurations in every autotuner; the first call takes this turn.
 
     Without `trials`, as where launches are counted, a first call has only the reset.
     """
     from triton.runtime.autotuner import Autotuner
 
-    Autotuner.grader_turn = turn
+    Autotuner.grader_turns = turns = Turns(turn)
     Autotuner.grader_trials = trials
     Autotuner.run = _run
+    return turns
 
 
 def _run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
     tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
     try:
         configs = list(tuner.prune_configs(kwargs))
-        turn = getattr(tuner, "grader_turn", 0)
-        tuner.grader_turn = turn + 1
+        turn = tuner.grader_turns.take(tuner)
         _tune_once(tuner, configs, turn, args, kwargs)
         for attempt in range(len(configs)):
             config = configs[(turn + attempt) % len(configs)]
@@ -61,7 +84,7 @@ def _tune_once(tuner: Any, configs: list[Any], turn: int, args: Any, kwargs: Any
         return
     seen.add(tuple(key))
     # What `restore_value` names, a trial leaves as it was.
-    if getattr(tuner, "grader_trials", False) and not tuner.restore_value:
+    if tuner.grader_trials and not tuner.restore_value:
         _try_out(tuner, configs[turn % len(configs)], everything, args, kwargs)
     tuner.pre_hook({**everything, **configs[0].all_kwargs()}, reset_only=True)
 

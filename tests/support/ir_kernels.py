@@ -196,11 +196,13 @@ class Calls:
             for owner, name, new in (
                 (JITFunction, "run", run),
                 (Autotuner, "run", triton_autotune._run),
+                (Autotuner, "grader_turns", triton_autotune.Turns()),
+                (Autotuner, "grader_trials", False),
                 (worker_log, "tell", lambda *_, **__: None),
                 *((torch, name, _patterned(getattr(torch, name))) for name in _EMPTY),
                 *((torch.Tensor, n, _patterned(getattr(torch.Tensor, n))) for n in _NEW_EMPTY),
             ):
-                patches.enter_context(mock.patch.object(owner, name, new))
+                patches.enter_context(mock.patch.object(owner, name, new, create=True))
             yield
 
 

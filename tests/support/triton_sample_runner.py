@@ -153,15 +153,23 @@ def called(file: str, worker: Process, executor: Process, *, checked: bool) -> d
     seconds = module.get("SECONDS", SECONDS)
     statuses = []
     buffers = arrays(n, in_place=in_place)
-    for slot, buffer in enumerate(buffers):
-        local = buffer.role.written
-        message = buffer.message(slot, uninitialised=True)
-        executor.command(wire.ATTACH, message, (buffer.descriptor,))
-        message = buffer.message(slot, uninitialised=True, local=local)
-        worker.command(wire.ATTACH, message, () if local else (buffer.descriptor,))
+
+    def attach() -> None:
+        for slot, buffer in enumerate(buffers):
+            local = buffer.role.written
+            message = buffer.message(slot, uninitialised=True)
+            executor.command(wire.ATTACH, message, (buffer.descriptor,))
+            message = buffer.message(slot, uninitialised=True, local=local)
+            worker.command(wire.ATTACH, message, () if local else (buffer.descriptor,))
+
+    attach()
     arguments = [(wire.SLOT, 0), (wire.SLOT, 1), (wire.INTEGER, n)]
     payload = b"".join(wire.ARGUMENT.pack(*pair) for pair in arguments)
     for call in range(module.get("CALLS", 1) if result["loads"] == "done" else 0):
+        if call:  # as another case
+            executor.command(wire.DETACH)
+            worker.command(wire.DETACH)
+            attach()
         torch.manual_seed(call)
         values = torch.randn(n)
         buffers[0].fill(values)

@@ -16,10 +16,12 @@ from grader.gpu.nvml import Gpu
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
-from grader.report.evidence import MemoryEvidence
+from grader.pool.state import WorkerState
+from grader.report.evidence import CorrectnessEvidence, MemoryEvidence
 from grader.report.verdict import Verdict
 from grader.submission.reader import read_submission
 from grader.vocabulary import CheckName, Language
+from grader.worker.triton_autotune import Turns
 
 WORKER = REPOSITORY / "grader" / "worker" / "python_worker.py"
 
@@ -62,6 +64,10 @@ print(json.dumps(Kernel.launches))
 """
 
 
+class Tuner:
+    """Stands for an autotuner."""
+
+
 def launches(mode: str, folder: Path, turn: int = 0) -> list[str]:
     program = folder / "program.py"  # triton reads a kernel's source
     program.write_text(PROGRAM)
@@ -73,6 +79,44 @@ def launches(mode: str, folder: Path, turn: int = 0) -> list[str]:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
+
+
+def test_a_case_that_is_called_again_gets_the_same_configurations() -> None:
+    one, other, turns = Tuner(), Tuner(), Turns(3)
+
+    def call(*tuners: Tuner, again: bool = False) -> list[int]:
+        turns.call_begins(again=again)
+        return [turns.take(tuner) for tuner in tuners]
+
+    assert call(one, one) == [3, 4]
+    assert call(one, other) == [5, 3]
+    assert call(one, other, again=True) == [5, 3]
+    assert call(one, again=True) == [5]
+    assert call(other, one) == [3, 6]
+
+
+@pytest.mark.usefixtures("no_nvcc")
+def test_what_explains_a_result_does_not_change_the_verdicts(
+    tmp_path: Path, state: WorkerState
+) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / "gemm")
+    given = (REPOSITORY / "reference" / "gemm" / "v4_autotuned.py").read_text()
+    found = []
+    (tmp_path / "v4_autotuned.py").write_text(
+        given.replace('tile["BM"]', "64").replace('tile["BN"]', "64")
+    )
+    for explain in (True, False):
+        options = Options(
+            kernels=frozenset({"v4_autotuned"}), checks=frozenset({CheckName.CORRECTNESS}),
+            languages=frozenset({Language.TRITON}), explain=explain,
+        )  # fmt: skip
+        report = state.grade(assignment, read_submission(tmp_path, assignment), options)
+        evidence = [check.evidence for kernel in report.kernels for check in kernel.checks]
+        cases = [c for e in evidence if isinstance(e, CorrectnessEvidence) for c in e.cases]
+        found.append([(case.name, case.verdict) for case in cases])
+        assert any(case.pattern for case in cases) is explain
+    assert found[0] == found[1]
+    assert {verdict for _, verdict in found[0]} == {Verdict.ACCEPTED, Verdict.WRONG_ANSWER}
 
 
 @pytest.mark.slow
