@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.checks.common.launch_words import launch_text
+from grader.checks.common.launch_words import configuration_text, launch_text
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,35 @@ def test_an_axis_of_the_launch_that_the_file_does_not_use(
     record = {"kernel": "k", "grid": grid, "block": block}
     words = launch_text(record, (900,), 0, text)
     assert words.endswith(unused) if unused else "never" not in words
+
+
+def test_the_configuration_that_an_autotuner_chose() -> None:
+    text = "BM: 32, num_warps: 4, num_ctas: 1, num_stages: 3, maxnreg: None"
+    told = [
+        {"record": "launched", "kernel": "k"},
+        {"record": "autotune", "configurations": 2, "config": "BM: 64"},
+        {"record": "autotune", "configurations": 2, "config": text},
+    ]
+    expected = " with the tuner's configuration BM: 32, num_warps: 4, num_stages: 3"
+    assert configuration_text(told) == expected
+    assert configuration_text(told[:1]) == ""
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"configurations": 1, "config": "BM: 64"},
+        {"configurations": "2", "config": "BM: 64"},
+        {"configurations": True, "config": "BM: 64"},
+        {"configurations": 2, "config": ["BM: 64"]},
+        {"configurations": 2, "config": "BM:\x1b[31m64"},
+        {"configurations": 2},
+    ],
+)
+def test_an_autotuner_without_a_choice_and_a_forged_record_say_nothing(
+    forged: dict[str, object],
+) -> None:
+    assert configuration_text([{"record": "autotune", **forged}]) == ""
 
 
 @pytest.mark.parametrize("grid", [None, "2", [2], [2, 1], [0, 1, 1], [2.0, 1, 1], [2, 1, True]])

@@ -9,6 +9,8 @@ from typing import Any
 
 from grader.checks.common.crash import text_of
 
+_USUAL = frozenset({"num_ctas: 1", "maxnreg: None"})  # parts of a configuration of Triton
+
 
 def launch_text(
     record: Mapping[str, Any],
@@ -72,6 +74,20 @@ def launch_text(
         share = ": all but the last thread's share" if last else ""
         return f"{what}, and they wrote {written}, several each{share}"
     return f"{what}, {'too few' if few else 'enough'} for one each"
+
+
+def configuration_text(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return " with the tuner's configuration BM: 32, num_warps: 4", of the call's last launch.
+
+    "" if the call has none, or if its autotuner has a single configuration.
+    """
+    tuned = [one for one in records if one.get("record") == "autotune"]
+    several = tuned and type(tuned[-1].get("configurations")) is int
+    if not several or tuned[-1]["configurations"] < 2:
+        return ""
+    parts = text_of(tuned[-1], "config").split(", ")
+    chosen = ", ".join(one for one in parts if one not in _USUAL)
+    return f" with the tuner's configuration {chosen}" if chosen.isprintable() and chosen else ""
 
 
 def _overlap(rows: int, sides: Sequence[tuple[int, int]]) -> str:

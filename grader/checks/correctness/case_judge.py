@@ -29,7 +29,7 @@ from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.launch_words import launch_text
+from grader.checks.common.launch_words import configuration_text, launch_text
 from grader.checks.correctness.answer_hint import TRIALS, Seen, answer_hint, failure_hint
 from grader.checks.source.copies import copy_into
 from grader.checks.source.launch_arguments import grid_text
@@ -260,7 +260,8 @@ class CaseJudge:
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
-        message = f"{mismatched} of {elements} elements{of} {verb} wrong"
+        tuned = "" if self._hidden else configuration_text(self._told)
+        message = f"{mismatched} of {elements} elements{of} {verb} wrong{tuned}"
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
         return replace(

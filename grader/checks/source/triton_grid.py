@@ -69,6 +69,7 @@ def triton_grid_hint(
         or next((words for one in axes if (words := _row_each(one, values, sizes))), "")
         or next((words for one in axes if (words := _rounded_down(one.programs))), "")
         or next((words for one in axes if (words := _other_width(one, values))), "")
+        or _without_tuner(tree, body, call, function)
         or _limited_width(body, call, values)
         or _divided_within(call, values)
         or _tiles_rounded_down(body)
@@ -401,6 +402,48 @@ def _limited_width(
                 f"in steps of `{name}`"
             )
     return ""
+
+
+def _without_tuner(
+    tree: ast.AST, kernel: ast.FunctionDef, call: ast.Call, function: ast.FunctionDef
+) -> str:
+    """Recognise a grid that is the same for all widths between which an autotuner chooses."""
+    assert isinstance(call.func, ast.Subscript)
+    grid: ast.AST = _single(call.func.slice, values_of(function))
+    if isinstance(grid, ast.Name):
+        inner = (one for one in walk(function) if isinstance(one, ast.FunctionDef))
+        grid = next((one for one in inner if one.name == ast.unparse(grid)), grid)
+    known = isinstance(grid, (ast.Lambda, ast.FunctionDef, ast.Tuple))
+    chosen = _tuned(tree, kernel)
+    used = {one.value for one in walk(grid) if isinstance(one, ast.Constant)}
+    inside = values_of(kernel)
+    # By these the program's number is multiplied, and so wide is what it does.
+    widths = {
+        name
+        for node in walk(kernel)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+        for number, width in ((node.left, node.right), (node.right, node.left))
+        if (name := ast.unparse(width)) in chosen
+        and f"tl.arange(0, {name})" in ast.unparse(kernel)
+        and axes_of(number, inside)
+    }
+    # A kernel that goes on in steps of the grid's programs does with any grid.
+    if not known or not widths or used & chosen or "num_programs" in ast.unparse(kernel):
+        return ""
+    return (
+        f"the grid in line {call.lineno} is the same whatever {_listed(widths)} the autotuner "
+        f'chooses: compute it from that choice, lambda meta: (triton.cdiv(…, meta["'
+        f'{min(widths)}"]), …)'
+    )
+
+
+def _tuned(tree: ast.AST, kernel: ast.FunctionDef) -> set[str]:
+    """Return the parameters of a kernel for which an autotuner has values in this file."""
+    if not any("autotune(" in ast.unparse(one) for one in kernel.decorator_list):
+        return set()
+    keys = [key for one in walk(tree) if isinstance(one, ast.Dict) for key in one.keys]
+    words = {key.value for key in keys if isinstance(key, ast.Constant)}
+    return {one.arg for one in kernel.args.args if one.arg in words}
 
 
 def _called(call: ast.Call) -> str:

@@ -499,3 +499,39 @@ def test_a_row_that_is_wider_than_a_block(tuned: str, passed: str, found: bool) 
     text = ROW.replace("TUNED", tuned).replace("PASSED", passed)
     assert cut_off_hint(text, "k").startswith("`k` has no loop") == found
     assert cut_off_hint(text.replace("    tl.store", "    for i in range(2): tl.store"), "k") == ""
+
+
+TUNED = """\
+@triton.autotune([triton.Config({"WIDE": 64}), triton.Config({"WIDE": 256})], key=["n"])
+@triton.jit
+def double(x, n, WIDE: tl.constexpr):
+    at = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
+    tl.store(x + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+
+def entry(x, n):
+    def grid(meta):
+        return (triton.cdiv(n, NUMBER),)
+    double[GRID](x, n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("grid", "number", "found"),
+    [
+        ("grid", "128", True),
+        ("grid", "meta['WIDE']", False),
+        ("(triton.cdiv(n, 128),)", "1", True),
+        ("lambda meta: (triton.cdiv(n, 64),)", "1", True),
+        ("lambda meta: (triton.cdiv(n, meta['WIDE']),)", "1", False),
+        ("made_elsewhere(n)", "1", False),
+    ],
+)
+def test_a_grid_that_ignores_what_the_autotuner_chooses(
+    grid: str, number: str, found: bool
+) -> None:
+    text = TUNED.replace("NUMBER", number).replace("GRID", grid)
+    said = triton_grid_hint(text, TRANSPOSE, "double")
+    expected = "the grid in line 10 is the same whatever `WIDE` the autotuner chooses: compute "
+    assert said.startswith(expected) if found else said == ""
+    by_row = text.replace("tl.program_id(0) * WIDE", "tl.program_id(0) * n")
+    assert triton_grid_hint(by_row, TRANSPOSE, "double") == ""
