@@ -77,6 +77,17 @@ def test_the_reference_is_accepted(
     assert cases(visible_check(report)).transport == transport
 
 
+@pytest.mark.parametrize("language", [Language.CUDA, Language.TRITON])
+def test_a_grid_that_is_rounded_down_is_named_as_without_a_gpu(
+    first_gpu: Gpu, silu: Assignment, language: Language
+) -> None:
+    """Nothing sees launches on a GPU, so that the file must say which kernel is meant."""
+    folder = REPOSITORY / "reference" / "silu" / "samples" / "wrong_answer" / "forgot-the-tail"
+    check = visible_check(grade_on(first_gpu, silu, folder, language=language))
+    assert "never written" in check.message
+    assert "rounds down, so that the last, incomplete" in check.hint
+
+
 def test_memory_is_shared_where_the_probe_allows_it(first_gpu: Gpu, silu: Assignment) -> None:
     report = grade_on(first_gpu, silu, REPOSITORY / "reference", language=Language.CUDA)
     assert cases(visible_check(report)).transport == "shared"

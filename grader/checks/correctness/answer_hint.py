@@ -89,7 +89,8 @@ class Seen:
     """What was seen of a call with a wrong answer; "" for no pattern.
 
     `returned` is true if the entry returned a value, `nondeterministic` if a second call had
-    another result, and `kernel` is the one that was launched last, None without one.
+    another result, and `kernel` is the one that was launched last, or that all launches of the file
+    are of; None if there is none, or it is not known.
     """
 
     pattern: str
