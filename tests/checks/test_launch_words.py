@@ -106,7 +106,7 @@ def test_an_axis_of_the_launch_that_the_file_does_not_use(
 
 def test_the_configuration_that_an_autotuner_chose() -> None:
     text = "BM: 32, num_warps: 4, num_ctas: 1, num_stages: 3, maxnreg: None"
-    told = [
+    told: list[dict[str, object]] = [
         {"record": "launched", "kernel": "k"},
         {"record": "autotune", "configurations": 2, "config": "BM: 64"},
         {"record": "autotune", "configurations": 2, "config": text},
