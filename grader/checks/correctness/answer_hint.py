@@ -11,11 +11,18 @@ from grader.build.artifact import Built
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.source import cpp_code
-from grader.checks.source.copies import direction_hint, overwritten_hint, pitch_hint
+from grader.checks.source.copies import (
+    direction_hint,
+    host_argument_hint,
+    overwritten_hint,
+    pitch_hint,
+)
 from grader.checks.source.cuda_grid import (
     block_hint,
     grid_hint,
     partial_sums_hint,
+    refused_block_hint,
+    refused_grid_hint,
     short_bound_hint,
     shuffle_hint,
     size_of_other_grids_hint,
@@ -82,6 +89,9 @@ _OF_DIGITS = re.compile("times what is allowed, right ones by up to")
 _NARROW_TYPE = re.compile(r"half|bfloat|bf16|tf32|fp8|fp16|wmma|mma\.|__\w+f\(|\.approx")
 _MOST_SHOWN = 60  # characters of a line
 _INVALID_DIRECTION = "gave CUDA error 21"
+_ILLEGAL_ADDRESS = "gave CUDA error 700"
+# CUDA 13 says of a launch without blocks what it says of a copy in the wrong direction: error 1.
+_REFUSED = re.compile(r"gave CUDA error [19]:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +214,28 @@ def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: 
         return _other_sizes(built, sign)  # a grid of cols × cols blocks may be too large by far
     if verdict is Verdict.MEMORY_ERROR and built.language.base is Language.TRITON:
         return _other_sizes(built, sign)  # a store outside that a mask let through
-    on_host = built.device is Device.CPU and built.language.base is Language.CUDA
-    if verdict is not Verdict.RUNTIME_ERROR or not on_host:
+    if verdict is not Verdict.RUNTIME_ERROR or built.language.base is not Language.CUDA:
         return ""
     if _INVALID_DIRECTION in message:
         return direction_hint(built.text, sign)
-    return freed_hint(built.text) or address_hint(built.text)
+    words = freed_hint(built.text) or address_hint(built.text)
+    return words or (
+        _of_gpu_error(message, built.text, sign) if built.device is Device.CUDA else ""
+    )
+
+
+def _of_gpu_error(message: str, text: str, signature: Signature) -> str:
+    """Return what the source shows about a CUDA error: a GPU does not say which call it is of."""
+    refused = _REFUSED.search(message) is not None
+    if not refused and _ILLEGAL_ADDRESS not in message:
+        return ""
+    words = (host_argument_hint(text, kernel, signature) for kernel in cpp_code.kernels(text))
+    found = next(filter(None, words), "") or launch_hint(text, Language.CUDA, signature)
+    if found or not refused:
+        return found
+    lines = (launch.line for launch in cpp_code.launches(text))
+    words = (refused_grid_hint(text, at) or refused_block_hint(text, at) for at in lines)
+    return next(filter(None, words), "") or direction_hint(text, signature)
 
 
 def kept_hint(built: Built) -> str:
