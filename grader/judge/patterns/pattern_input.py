@@ -70,7 +70,7 @@ def _poisoned(values: torch.Tensor, byte: int) -> torch.Tensor:
     return raw_bytes(values).view(-1, values.element_size()) == byte
 
 
-def _of_each(bytes_: torch.Tensor) -> torch.Tensor:
+def _of_each(marked: torch.Tensor) -> torch.Tensor:
     """Return how many bytes of each element are marked."""
     # In bytes: a sum in int64 would widen all of them first.
-    return bytes_.sum(dim=1, dtype=torch.uint8)
+    return marked.sum(dim=1, dtype=torch.uint8)
