@@ -280,6 +280,22 @@ def test_folder_that_cannot_hold_a_build(thing: str, fix: str) -> None:
     assert not doctor.diagnose(facts).ability.anything
 
 
+@pytest.mark.parametrize("machine", [CPU_MACHINE, GPU_MACHINE], ids=["CPU", "GPU"])
+def test_folder_from_which_nothing_can_be_loaded(machine: Facts) -> None:
+    place = Place(folder=Path("/there"), problem=None, free_mib=9000, noexec=True)
+    facts = changed(machine, "storage", scratch=place)
+    one = row(facts, "scratch")
+    assert one.state is RowState.BROKEN
+    assert "mounted noexec" in one.found
+    can = doctor.diagnose(facts).ability
+    assert can.triton_on_cpu
+    assert not (can.cuda_on_cpu or can.cuda_on_gpu or can.triton_on_gpu)
+    # Of the cache only copies are loaded.
+    facts = changed(machine, "storage", cache=place)
+    assert doctor.diagnose(facts).ability == doctor.diagnose(machine).ability
+    assert row(facts, "cache").state is RowState.OK
+
+
 def test_full_disk() -> None:
     facts = changed(CPU_MACHINE, "storage", scratch=FULL)
     assert row(facts, "scratch").state is RowState.MISMATCHED

@@ -62,11 +62,13 @@ def ability(facts: Facts) -> Ability:
         and not nvcc_is_too_new(facts)
     )
     on_cpu = judge and not isinstance(facts.target, UsageError)
+    # Without a GPU Triton's launches are executed from their IR: nothing is loaded.
+    loads = not facts.storage.scratch.noexec
     return Ability(
         judge=judge,
-        cuda_on_gpu=gpu and nvcc,
-        cuda_on_cpu=on_cpu and cxx_is_fit(facts),
-        triton_on_gpu=gpu and triton and launcher_missing(facts) is None,
+        cuda_on_gpu=gpu and nvcc and loads,
+        cuda_on_cpu=on_cpu and cxx_is_fit(facts) and loads,
+        triton_on_gpu=gpu and triton and launcher_missing(facts) is None and loads,
         triton_on_cpu=on_cpu and triton and packages.triton_problem is None,
     )
 

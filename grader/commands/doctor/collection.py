@@ -308,7 +308,9 @@ def _installed(name: str) -> str | None:
 
 
 def _place(folder: Path) -> Place:
-    return Place(folder=folder, problem=_problem_of(folder), free_mib=free_bytes(folder) >> 20)
+    problem = _problem_of(folder)
+    noexec = problem is None and refuses_programs(folder)
+    return Place(folder=folder, problem=problem, free_mib=free_bytes(folder) >> 20, noexec=noexec)
 
 
 def _problem_of(folder: Path) -> str | None:
@@ -318,6 +320,4 @@ def _problem_of(folder: Path) -> str | None:
             (Path(trial) / "trial").write_bytes(bytes(4096))
     except OSError as error:
         return error.strerror or str(error)
-    if refuses_programs(folder):
-        return "programs may not be loaded from it (mounted noexec)"
     return None

@@ -113,11 +113,15 @@ class Packages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A folder; `problem` says why no build can be written there, and loaded from there."""
+    """A folder; `problem` says why no build can be written there.
+
+    None can be loaded from there if its disk is mounted `noexec`.
+    """
 
     folder: Path
     problem: str | None
     free_mib: int
+    noexec: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

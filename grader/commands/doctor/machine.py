@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from grader.commands.doctor.ability import MINIMUM_CXX
 from grader.commands.doctor.facts import Facts, Place, Python, Storage, System, reasons
 from grader.commands.doctor.fixes import Fixes
-from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
+from grader.commands.doctor.rows import Row, RowState, broken, mismatched, missing, note, ok
 from grader.sandbox.level import Isolation, Level
 
 ENOUGH_MIB = 500  # far more than the builds of a course take
@@ -113,11 +113,16 @@ def judge_isolation(isolation: Isolation | None) -> Iterator[Row]:
 
 
 def judge_storage(storage: Storage) -> Iterator[Row]:
-    """Report whether builds can be cached, and whether there is space."""
+    """Report whether builds can be cached and loaded, and whether there is space."""
     other, empty = 'export GRADE_CACHE_DIR="$(mktemp -d)"', f"rm -rf {storage.cache.folder}"
     yield from _judge_place("cache", storage.cache, another=other, space=empty)
     other = "export TMPDIR=FOLDER"
-    yield from _judge_place("scratch", storage.scratch, another=other, space=other)
+    rows = _judge_place("scratch", storage.scratch, another=other, space=other)
+    yield from (row for row in rows if not (storage.scratch.noexec and row.state is RowState.OK))
+    if storage.scratch.noexec:  # of the cache only copies are loaded
+        found = f"{storage.scratch.folder}: programs may not be loaded from it (mounted noexec)"
+        cost = "only Triton can be graded here, and only without a GPU"
+        yield broken("scratch", found, cost=cost, fix=other)
 
 
 def _judge_place(thing: str, place: Place, *, another: str, space: str) -> Iterator[Row]:
