@@ -179,11 +179,12 @@ def cut_off_hint(text: str, kernel: str) -> str:
     tree = parsed(text if len(text) <= MOST_CHARACTERS else "")
     functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)] if tree else []
     body = next((one for one in functions if one.name == kernel), None)
-    if body is None or any(isinstance(one, (ast.For, ast.While)) for one in walk(body)):
+    loops = body is not None and any(isinstance(one, (ast.For, ast.While)) for one in walk(body))
+    if tree is None or body is None or loops:
         return ""
     limits = _compared_with_ranges(body)
     for name, (limit, *others) in limits.items():
-        if not others and len(limits) == 1 and _has_fixed_width(functions, body, name):
+        if not others and len(limits) == 1 and _has_fixed_width(tree, functions, body, name):
             return (
                 f"`{kernel}` has no loop, so that of a row of `{limit}` elements only the first "
                 f"`{name}` are there: make `{name}` of `{limit}`, triton.next_power_of_2({limit}), "
@@ -193,16 +194,14 @@ def cut_off_hint(text: str, kernel: str) -> str:
 
 
 def _has_fixed_width(
-    functions: Sequence[ast.FunctionDef], kernel: ast.FunctionDef, name: str
+    tree: ast.AST, functions: Sequence[ast.FunctionDef], kernel: ast.FunctionDef, name: str
 ) -> bool:
     """True if all launches pass a number for a parameter, or none does and it is tuned."""
     launched = _launches(functions, kernel.name)
     passed = [(_passed(kernel, call).get(name), values_of(host)) for call, host in launched]
     if any(given is not None for given, _ in passed):
         return all(given and _constant(given, values) is not None for given, values in passed)
-    marks = [one for one in kernel.decorator_list if "Config(" in ast.unparse(one)]
-    words = (one.value for mark in marks for one in walk(mark) if isinstance(one, ast.Constant))
-    return bool(passed) and name in words
+    return bool(passed) and name in _tuned(tree, kernel)
 
 
 def _passed(kernel: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
@@ -416,7 +415,7 @@ def _without_tuner(
     known = isinstance(grid, (ast.Lambda, ast.FunctionDef, ast.Tuple))
     chosen = _tuned(tree, kernel)
     used = {one.value for one in walk(grid) if isinstance(one, ast.Constant)}
-    inside = values_of(kernel)
+    inside, code = values_of(kernel), ast.unparse(kernel)
     # By these the program's number is multiplied, and so wide is what it does.
     widths = {
         name
@@ -424,11 +423,11 @@ def _without_tuner(
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
         for number, width in ((node.left, node.right), (node.right, node.left))
         if (name := ast.unparse(width)) in chosen
-        and f"tl.arange(0, {name})" in ast.unparse(kernel)
+        and f"tl.arange(0, {name})" in code
         and axes_of(number, inside)
     }
     # A kernel that goes on in steps of the grid's programs does with any grid.
-    if not known or not widths or used & chosen or "num_programs" in ast.unparse(kernel):
+    if not known or not widths or used & chosen or "num_programs" in code:
         return ""
     return (
         f"the grid in line {call.lineno} is the same whatever {_listed(widths)} the autotuner "
