@@ -67,7 +67,7 @@ _CHUNK = 16 << 20  # that a frame promises more costs nobody memory
 class LaunchMode:
     """How a Python submission's launches are made.
 
-    With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
+    With `tuning`, autotuners measure and choose, as in timing; otherwise each case takes the next
     configuration, from number `turn` on, and with `trials` the first call with a key launches it
     twice. With `idle`, launches are left out. `records` makes the executor record the launches.
     """

@@ -76,16 +76,15 @@ def launch_text(
     return f"{what}, {'too few' if few else 'enough'} for one each"
 
 
-def configuration_text(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return " with the tuner's configuration BM: 32, num_warps: 4", of the call's last launch.
+def configuration_text(record: Mapping[str, Any]) -> str:
+    """Return " with the tuner's configuration BM: 32, num_warps: 4", of a tuned launch's record.
 
-    "" if the call has none, or if its autotuner has a single configuration.
+    "" if its autotuner has a single configuration.
     """
-    tuned = [one for one in records if one.get("record") == "autotune"]
-    several = tuned and type(tuned[-1].get("configurations")) is int
-    if not several or tuned[-1]["configurations"] < 2:
+    several = record.get("configurations")
+    if type(several) is not int or several < 2:
         return ""
-    parts = text_of(tuned[-1], "config").split(", ")
+    parts = text_of(record, "config").split(", ")
     chosen = ", ".join(one for one in parts if one not in _USUAL)
     return f" with the tuner's configuration {chosen}" if chosen.isprintable() and chosen else ""
 

@@ -25,7 +25,7 @@ from grader.assignment.model import Limits
 from grader.assignment.signature import Signature
 from grader.checks.check import WatchedCase
 from grader.checks.common.case_run import CaseRun, RunSetup
-from grader.checks.common.crash import OUTSIDE_HINT
+from grader.checks.common.crash import OUTSIDE_HINT, last_record
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
@@ -260,8 +260,10 @@ class CaseJudge:
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
-        tuned = "" if self._hidden else configuration_text(self._told)
-        message = f"{mismatched} of {elements} elements{of} {verb} wrong{tuned}"
+        assert self._first is not None
+        tuned = None if self._hidden else last_record(self._first, "autotune")
+        message = f"{mismatched} of {elements} elements{of} {verb} wrong"
+        message += configuration_text(tuned) if tuned else ""
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
         return replace(
@@ -275,9 +277,10 @@ class CaseJudge:
     def _hint(self, pattern: str, output: str) -> str:
         """Return a hint for the pattern, "" if there is none."""
         built = self._setup.built
-        kernel = str(self._launched[-1].get("kernel")) if self._launched else None
         if built.device is Device.CUDA:  # nothing sees the launches there
             kernel = only_kernel(built.text, built.language.base)
+        else:
+            kernel = str(self._launched[-1].get("kernel")) if self._launched else None
         seen = Seen(
             pattern=pattern,
             output=output,

@@ -62,7 +62,7 @@ def check_correctness(
     worker = _Worker(setup, data, on_record, oracle, host_settings, Detectors(used=explain))
     with contextlib.closing(worker):
         results = _judge_each(worker, cases, advance, on_watched)
-        # An autotuned kernel takes another configuration in each call on the CPU.
+        # An autotuned kernel takes another configuration in each case on the CPU.
         device = setup.built.device
         if explain and device is Device.CPU and "autotune" not in setup.built.text:
             at = _wrong_after_others(results, worker.unrelated)
