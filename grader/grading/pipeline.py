@@ -43,8 +43,8 @@ from grader.vocabulary import CheckName
 
 # On a GPU: a worker that compiles, and the judge.
 _CORES_PER_FILE = 2
-# The tools of a memory check run side by side. A driver opens the GPU for one process after another
-# (about four a second on an H100), so more of them would only wait.
+# The tools of a memory check run side by side. A driver opens the GPU for one process after
+# another, so more of them would only wait.
 _CORES_PER_TOOLS = 5
 # Contexts of the judge's worker or of four tools, arrays and the submission's own memory.
 _GPU_MIB_PER_FILE = 8192
