@@ -49,6 +49,7 @@ from grader.system.retry import Pool
 from grader.system.umask import private_files
 from grader.vocabulary import CheckName, Device
 
+_FEWEST_BUILDS = 4  # side by side; of many cores half are left for the checks of what is built
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ def open_context(
     process_tree.become_subreaper()
     gpu = options.gpu.uuid if options.gpu else None
     with shared_use(gpu), private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
-        pool = Pool(4, "build", first=confine)
         cores = cores or usable_cores()
+        pool = Pool(max(_FEWEST_BUILDS, cores // 2), "build", first=confine)
         context = GradingContext(assignment, options, plan, Path(folder), pool, server, cores)
         try:
             context.start()
