@@ -1,5 +1,7 @@
 """Tells the judge when Triton compiles on a GPU, because that time has a budget of its own.
 
+Errors of the compiler get the line of the kernel here, as without a GPU.
+
 A kernel is compiled in the call that launches it first, and so is the small program that launches
 it. The judge bounds what it allows for this: a submission could report anything. If a version of
 Triton lacks one of the functions, its time counts like the rest of the call.
@@ -11,7 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from grader.worker import worker_log
+from grader.worker import triton_compile_error, worker_log
 
 
 def install() -> None:
@@ -20,7 +22,7 @@ def install() -> None:
 
     compiler: Any = triton.compiler
     if hasattr(compiler, "compile"):
-        compiler.compile = reported(compiler.compile)
+        compiler.compile = reported(_placed(compiler.compile))
     kernel = getattr(compiler, "CompiledKernel", None)
     loads = getattr(kernel, "_init_handles", None)
     if kernel is not None and loads is not None:
@@ -39,6 +41,19 @@ def reported(function: Any) -> Any:
     def compiling(*args: Any, **kwargs: Any) -> Any:
         with told():
             return function(*args, **kwargs)
+
+    return compiling
+
+
+def _placed(compiles: Any) -> Any:
+    @functools.wraps(compiles)
+    def compiling(source: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return compiles(source, *args, **kwargs)
+        except Exception as error:
+            if triton_compile_error.has_place(error):
+                triton_compile_error.place(error, source)
+            raise
 
     return compiling
 

@@ -10,15 +10,12 @@ executor copies what kernels have written, for host code that reads it. What hos
 goes to the executor as well, which decides whether it may (`zero_`, `fill_`).
 """
 
-import ast
 import base64
 import contextlib
 import ctypes
-import gc
 import hashlib
 import inspect
 import os
-import re
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -27,6 +24,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol
 
 from grader.protocol import launches
+from grader.worker import triton_compile_error
 
 REGISTERS = 128  # a thread; an ordinary kernel's, for callers that compute a grid from them
 SHARED_BYTES = 16 << 10  # a block; never 0, because callers divide by it
@@ -370,7 +368,7 @@ def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, An
         try:
             text = ir_of(source, target, backend, parsed)
         except Exception as error:
-            _place(error, source)
+            triton_compile_error.place(error, source)
             raise
         with contextlib.suppress(OSError):
             cached.parent.mkdir(parents=True)
@@ -406,70 +404,6 @@ def _cached(source: Any, target: Any, options: Any) -> Path:
         return Path(os.devnull) / "none"
     digest = hashlib.sha256(key.encode()).digest()
     return root / base64.b32encode(digest).decode().rstrip("=") / "kernel.ttir"
-
-
-def _place(error: BaseException, source: Any) -> None:
-    """Leave the line and the plain message of a compiler's error on the error, for the log."""
-    innermost, cause = error, error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-        if hasattr(cause, "node") and hasattr(cause, "src"):
-            innermost = cause
-    node, text = getattr(innermost, "node", None), getattr(innermost, "src", None)
-    message = str(getattr(innermost, "error_message", None) or cause)
-    # Triton wraps some of its own exceptions as text.
-    message = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", message, flags=re.DOTALL)
-    hint = _constant_hint(message, node, source)
-    line = None
-    function = _function_of(text, source.fn)
-    if node is not None and function is not None:
-        line = _definition_line(function) + node.lineno - 1
-    # Whatever Python raised in the compiler: the kernel does not compile.
-    kind = type(cause if node is None else innermost).__name__
-    words = kind, f"{message} ({hint})" if hint else message, line
-    error.grader_words = words  # type: ignore[attr-defined] # `worker_log` reads it
-
-
-def _function_of(text: str | None, kernel: Any) -> Any:
-    """Return the kernel, or the device function of the file, that has this source."""
-    from triton.runtime.jit import JITFunction
-
-    if text is None or text == kernel.src:
-        return kernel
-    live = (thing for thing in gc.get_objects() if issubclass(type(thing), JITFunction))
-    file = kernel.fn.__code__.co_filename
-    return next(
-        (one for one in live if one.src == text and one.fn.__code__.co_filename == file), None
-    )
-
-
-def _definition_line(function: Any) -> int:
-    """Return the line of a function's `def`, which is line 1 to the compiler."""
-    lines, first = inspect.getsourcelines(function.fn)
-    for number, line in enumerate(lines):
-        if re.match(r"\s*def\s", line):
-            return first + number
-    return first
-
-
-def _constant_hint(message: str, node: Any, source: Any) -> str:
-    """Explain an error whose cause is an argument that is 1; "" for other errors."""
-    missing = re.search(r"'(?:int|constexpr)' object has no attribute '(\w+)'", message)
-    annotated = {p.name for p in source.fn.params if p.is_constexpr}
-    ones = [
-        name
-        for name, kind in source.signature.items()
-        if kind == "constexpr" and name not in annotated
-    ]
-    if missing is None or not ones:
-        return ""
-    named = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)] if node else []
-    # In a helper function the argument has another name.
-    name = next((name for name in named if name in ones), ones[0])
-    return (
-        f"an integer argument that is 1 becomes a compile-time constant, as `{name}` did: "
-        f"use @triton.jit(do_not_specialize=[{name!r}]), or do not use .{missing[1]} on it"
-    )
 
 
 def fill(address: int, size: int) -> None:
