@@ -299,6 +299,13 @@ class LanguageSupport(ABC):
         """Return the package without which no file can be built on this machine, "" if none is."""
         return ""
 
+    def without_gpu(self, context: CheckContext) -> Built | None:
+        """Return what a machine without a GPU runs of a file that one has built for its GPU.
+
+        None if there is no such build.
+        """
+        return context.built.on_cpu() if self.language.imported else None
+
     def zeros(self, signature: Signature) -> str | None:
         """Return a file that writes zeros into every output, None if there is no such file."""
         return None

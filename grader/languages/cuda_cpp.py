@@ -54,6 +54,11 @@ class CudaCpp(LanguageSupport):
         """Build for the CPU with every access checked; with marks, reads of locals, too."""
         return build_checked(assignment, source, mark_locals=mark_locals)
 
+    def without_gpu(self, context: CheckContext) -> Built | None:
+        """Return the checked build."""
+        checked = context.checked_build()
+        return checked.built if isinstance(checked, Checked) else None
+
     def zeros(self, signature: Signature) -> str | None:
         """Return a file with cudaMemset."""
         return cuda_zeros(signature)

@@ -13,7 +13,6 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.checks.source import cpp_code
 from grader.checks.source.copies import (
     direction_hint,
-    host_argument_hint,
     overwritten_hint,
     pitch_hint,
 )
@@ -21,8 +20,6 @@ from grader.checks.source.cuda_grid import (
     block_hint,
     grid_hint,
     partial_sums_hint,
-    refused_block_hint,
-    refused_grid_hint,
     short_bound_hint,
     shuffle_hint,
     size_of_other_grids_hint,
@@ -70,7 +67,7 @@ from grader.checks.source.triton_grid import (
 from grader.judge.patterns.error_pattern import NOTHING_WRITTEN, TORN
 from grader.report.verdict import Verdict
 from grader.text.hints import filled, hints, matching_hint
-from grader.vocabulary import Device, Language
+from grader.vocabulary import Language
 
 KEPT = "right in a process of its own, wrong after other calls"
 TRIALS = "wrong in the call in which the kernel is tuned, right in the next one"
@@ -89,9 +86,6 @@ _OF_DIGITS = re.compile("times what is allowed, right ones by up to")
 _NARROW_TYPE = re.compile(r"half|bfloat|bf16|tf32|fp8|fp16|wmma|mma\.|__\w+f\(|\.approx")
 _MOST_SHOWN = 60  # characters of a line
 _INVALID_DIRECTION = "gave CUDA error 21"
-_ILLEGAL_ADDRESS = "gave CUDA error 700"
-# CUDA 13 says of a launch without blocks what it says of a copy in the wrong direction: error 1.
-_REFUSED = re.compile(r"gave CUDA error [19]:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +93,7 @@ class Seen:
     """What was seen of a call with a wrong answer; "" for no pattern.
 
     `returned` is true if the entry returned a value, `nondeterministic` if a second call had
-    another result, and `kernel` is the one that was launched last, or that all launches of the file
-    are of; None if there is none, or it is not known.
+    another result, and `kernel` is the one that was launched last, None without one.
     """
 
     pattern: str
@@ -218,24 +211,7 @@ def failure_hint(message: str, hint: str, verdict: Verdict, built: Built, sign: 
         return ""
     if _INVALID_DIRECTION in message:
         return direction_hint(built.text, sign)
-    words = freed_hint(built.text) or address_hint(built.text)
-    return words or (
-        _of_gpu_error(message, built.text, sign) if built.device is Device.CUDA else ""
-    )
-
-
-def _of_gpu_error(message: str, text: str, signature: Signature) -> str:
-    """Return what the source shows about a CUDA error: a GPU does not say which call it is of."""
-    refused = _REFUSED.search(message) is not None
-    if not refused and _ILLEGAL_ADDRESS not in message:
-        return ""
-    words = (host_argument_hint(text, kernel, signature) for kernel in cpp_code.kernels(text))
-    found = next(filter(None, words), "") or launch_hint(text, Language.CUDA, signature)
-    if found or not refused:
-        return found
-    lines = (launch.line for launch in cpp_code.launches(text))
-    words = (refused_grid_hint(text, at) or refused_block_hint(text, at) for at in lines)
-    return next(filter(None, words), "") or direction_hint(text, signature)
+    return freed_hint(built.text) or address_hint(built.text)
 
 
 def kept_hint(built: Built) -> str:

@@ -32,7 +32,7 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.launch_words import configuration_text, launch_text
 from grader.checks.correctness.answer_hint import TRIALS, Seen, answer_hint, failure_hint
 from grader.checks.source.copies import copy_into
-from grader.checks.source.launch_arguments import grid_text, only_kernel
+from grader.checks.source.launch_arguments import grid_text
 from grader.judge.buffers import Buffer
 from grader.judge.compare import (
     Comparison,
@@ -276,11 +276,7 @@ class CaseJudge:
 
     def _hint(self, pattern: str, output: str) -> str:
         """Return a hint for the pattern, "" if there is none."""
-        built = self._setup.built
-        if built.device is Device.CUDA:  # nothing sees the launches there
-            kernel = only_kernel(built.text, built.language.base)
-        else:
-            kernel = str(self._launched[-1].get("kernel")) if self._launched else None
+        kernel = str(self._launched[-1].get("kernel")) if self._launched else None
         seen = Seen(
             pattern=pattern,
             output=output,
@@ -288,7 +284,7 @@ class CaseJudge:
             nondeterministic=self._nondeterministic,
             kernel=kernel,
         )
-        return answer_hint(seen, built, self._setup.assignment.signature)
+        return answer_hint(seen, self._setup.built, self._setup.assignment.signature)
 
     def _with_source(self, failure: Diagnosis) -> Diagnosis:
         """Return the failure with what the source shows about its cause."""

@@ -28,6 +28,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[CorrectnessEvidence]]:
         """Run every case."""
         from grader.checks.correctness.judging import check_correctness
+        from grader.checks.correctness.without_gpu import explained_without_gpu
 
         records: dict[str, list[dict[str, Any]]] = {}
 
@@ -50,6 +51,8 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
             explain=context.explains,
         )
         verified = context.support.after_cases(context, verified, records.get("launch", []))
+        if context.device is Device.CUDA and context.explains:
+            verified = explained_without_gpu(context, verified)
         outcomes = by_visibility(verified, context.assignment.weights)
         elsewhere = context.assignment.hidden_elsewhere
         outcomes += hidden_elsewhere(elsewhere, context.assignment.hidden_weight)

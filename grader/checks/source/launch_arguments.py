@@ -103,12 +103,6 @@ def _wrong_arguments(calls: Sequence[_Call], signature: Signature, *, alone: boo
     )
 
 
-def only_kernel(text: str, language: Language) -> str | None:
-    """Return the kernel that all launches of the file are of, None if there are several."""
-    names = {call.kernel for call in _calls(text, language, None)}
-    return names.pop() if len(names) == 1 else None
-
-
 def grid_text(text: str, language: Language, kernel: str) -> str:
     """Return " (line 17: `(n + 255) / 256`)", the grid of the kernel's only launch, else ""."""
     found = [call for call in _calls(text, language, kernel) if call.shown[0]]

@@ -11,7 +11,6 @@ from grader.assignment.reader import read_assignment
 from grader.checks.source.launch_arguments import (
     launch_hint,
     missing_axis_hint,
-    only_kernel,
     shared_bytes_hint,
 )
 from grader.vocabulary import Language
@@ -146,16 +145,6 @@ def test_a_kernel_that_failed_and_got_no_size() -> None:
     assert launch_hint(sized, Language.CUDA, TRANSPOSE, "limited") == ""
     without = dataclasses.replace(TRANSPOSE, arguments=TRANSPOSE.arrays)
     assert launch_hint(text, Language.CUDA, without, "limited") == ""
-
-
-def test_the_kernel_of_all_launches() -> None:
-    one = CPP.replace("LAUNCH", "turn<<<grid, block>>>(input, output, rows, cols)")
-    assert only_kernel(one, Language.CUDA) == "turn"
-    two = CPP.replace("LAUNCH", "one<<<1, 1>>>(input, output, n); limited<<<1, 1>>>(output, n)")
-    assert only_kernel(two, Language.CUDA) is None
-    call = "turn[grid](input, output, rows, cols, TILE=TILE)"
-    assert only_kernel(PYTHON.replace("LAUNCH", call), Language.TRITON) == "turn"
-    assert only_kernel("not Python at all", Language.TRITON) is None
 
 
 def test_a_number_of_bytes_for_a_length() -> None:
