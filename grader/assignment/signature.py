@@ -83,7 +83,10 @@ class ElementType(Enum):
     @classmethod
     def named(cls, word: str) -> ElementType:
         """Return the type called `word` in a spec; KeyError if there is none."""
-        return {member.word: member for member in cls}[word]
+        return _ELEMENT_TYPES[word]
+
+
+_ELEMENT_TYPES = {member.word: member for member in ElementType}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ elements, `together` looks at all cases at once before.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter
@@ -68,7 +69,7 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
         leading,
         key=lambda case: (
             -often[_kind(case)],
-            _rank(case),
+            _rank(case.pattern or ""),
             # Triton compiles an argument of 1 as a constant: its errors are others.
             list(case.sizes.values()).count(1) if verdict is Verdict.COMPILE_ERROR else 0,
             case.elements,
@@ -110,8 +111,9 @@ def _names_cause(pattern: str | None) -> bool:
     return pattern is not None and bool(matching_hint(pattern, "pattern"))
 
 
-def _rank(case: CaseResult) -> int:
-    """Return the place of the case's pattern among the hints, which are in order of strength."""
+@functools.lru_cache(maxsize=64)  # the cases of a submission have few patterns
+def _rank(pattern: str) -> int:
+    """Return the place of a pattern among the hints, which are in order of strength."""
     known = [*hints("pattern"), *hints("symptom")]
-    places = (at for at, one in enumerate(known) if re.search(one, case.pattern or ""))
+    places = (at for at, one in enumerate(known) if re.search(one, pattern))
     return next(places, len(known))

@@ -79,8 +79,9 @@ def _expanded(text: object) -> list[str]:
         if match is None or len(found) > MOST_ELEMENTS:
             raise ValueError(f"not the writers of words: {run!r:.100}")
         whole, block, thread, length = match.groups()
-        for number in range(int(length)):
-            found.append("-" if whole == "-" else f"{int(block)}.{int(thread) + number}")
+        first = 0 if whole == "-" else int(thread)
+        numbers = range(first, first + int(length))
+        found += ["-" if whole == "-" else f"{int(block)}.{number}" for number in numbers]
     return found
 
 
