@@ -228,20 +228,18 @@ def bench(
 
 # A thread that never stops is caught writing, or crashes because the memory was unmapped, or
 # (Triton without a GPU) has spoiled what host code says that it has written: that depends on the
-# scheduler. On a busy machine it may not run before the call of some case is over, which is right
-# then: the kernel computes what it should.
+# scheduler.
 SCRIBBLERS = ["thread_writes_after_done.cu", "thread_writes_after_done.py"]
 
 
 @pytest.mark.slow  # it races against the clock
 @pytest.mark.parametrize("file", SCRIBBLERS)
-def test_a_thread_that_goes_on_writing_is_refused(bench: Bench, scratch: Path, file: str) -> None:
+def test_a_thread_that_goes_on_writing_wins_nothing(bench: Bench, scratch: Path, file: str) -> None:
     with nothing_left(scratch):
         graded = bench.grade_file(HAND_INS / file)
     wrong = ("tampered", "memory_error", "runtime_error", "wrong_answer")
     assert graded.verdict in wrong, graded.failed
-    assert (graded.exit_code, graded.report["pending"]) == (1, 0)
-    assert graded.report["score"] < graded.report["max_score"]
+    assert (graded.exit_code, graded.report["score"], graded.report["pending"]) == (1, 0, 0)
 
 
 @pytest.mark.slow  # it races against the clock

@@ -6,7 +6,8 @@ import triton
 import triton.language as tl
 
 
-def scribble(output):
+def scribble(output, started):
+    started.set()
     while True:
         output.add_(1.0)
 
@@ -21,5 +22,7 @@ def silu_kernel(input, output, n, BLOCK: tl.constexpr):
 
 def silu(input, output, n):
     silu_kernel[(triton.cdiv(n, 256),)](input, output, n, BLOCK=256)
-    threading.Thread(target=scribble, args=(output,), daemon=True).start()
+    started = threading.Event()
+    threading.Thread(target=scribble, args=(output, started), daemon=True).start()
+    started.wait()  # on a busy machine it may not run for a while
     time.sleep(0.001)
