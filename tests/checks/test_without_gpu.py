@@ -34,6 +34,7 @@ extern "C" void silu(const float* input, float* output, int n) {
   silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
 }
 """
+TOO_FEW_BLOCKS = CUDA.replace("(n + 255) / 256", "n / 256 + (n < 256)")
 TRITON = """\
 import triton
 import triton.language as tl
@@ -85,10 +86,21 @@ def with_cases(verified: CorrectnessEvidence, cases: list[CaseResult]) -> Correc
     return replace(verified, cases=tuple(cases))
 
 
+def with_error(verified: CorrectnessEvidence, message: str) -> CorrectnessEvidence:
+    """Return the results with this message of each runtime error, as a GPU has it."""
+    cases = [
+        replace(one, message=message, hint="general")
+        if one.verdict is Verdict.RUNTIME_ERROR
+        else one
+        for one in verified.cases
+    ]
+    return with_cases(verified, cases)
+
+
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        (Language.CUDA, CUDA.replace("(n + 255) / 256", "n / 256 + (n < 256)")),
+        (Language.CUDA, TOO_FEW_BLOCKS),
         (Language.TRITON, TRITON.replace("triton.cdiv(n, 1024)", "max(n // 1024, 1)")),
     ],
     ids=["cuda", "triton"],
@@ -105,8 +117,7 @@ def test_a_wrong_case_gets_the_words_about_its_launch(language: Language, text: 
 
 
 def test_a_case_that_is_wrong_in_another_way_keeps_its_words() -> None:
-    text = CUDA.replace("(n + 255) / 256", "n / 256 + (n < 256)")
-    with graded(Language.CUDA, text) as (file, verified, failed):
+    with graded(Language.CUDA, TOO_FEW_BLOCKS) as (file, verified, failed):
         others = [
             replace(blind(one), mismatched=one.mismatched + 1) if one.name in failed else one
             for one in verified.cases
@@ -124,40 +135,21 @@ def test_a_case_that_is_wrong_in_another_way_keeps_its_words() -> None:
 def test_an_invalid_argument_gets_its_cause() -> None:
     with graded(Language.CUDA, CUDA.replace(", 256>>>", ", 2048>>>")) as (file, verified, failed):
         error = "calling silu gave CUDA error 1: invalid argument"
-        on_gpu = with_cases(
-            verified,
-            [
-                replace(one, message=error, hint="general")
-                if one.verdict is Verdict.RUNTIME_ERROR
-                else one
-                for one in verified.cases
-            ],
-        )
+        on_gpu = with_error(verified, error)
         explained = explained_without_gpu(file, on_gpu).cases[0]
         assert explained.message == (
             f"{error}: `silu_kernel` is launched with 2,048 threads in each block; the limit is "
             "1,024 (silu.cu:7)"
         )
         assert explained.hint == failed[explained.name].hint
-        other = with_cases(
-            verified,
-            [replace(one, message=error.replace("1:", "2:")) for one in verified.cases],
-        )
+        other = with_error(verified, error.replace("1:", "2:"))
         assert explained_without_gpu(file, other) == other
 
 
 def test_a_crash_of_host_code_gets_its_cause() -> None:
     text = CUDA.replace("  silu_kernel<<<", "  output[0] = input[0];\n  silu_kernel<<<")
     with graded(Language.CUDA, text) as (file, verified, failed):
-        message = "calling silu crashed: segmentation fault"
-        crashed = Verdict.RUNTIME_ERROR
-        on_gpu = with_cases(
-            verified,
-            [
-                replace(one, message=message, hint="general") if one.verdict is crashed else one
-                for one in verified.cases
-            ],
-        )
+        on_gpu = with_error(verified, "calling silu crashed: segmentation fault")
         explained = explained_without_gpu(file, on_gpu).cases[0]
         assert "crashed: host code accessed device memory (`input`)" in explained.message
         assert explained == failed[explained.name]
@@ -166,8 +158,7 @@ def test_a_crash_of_host_code_gets_its_cause() -> None:
 def test_right_cases_and_files_that_only_a_gpu_runs_stay_as_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = CUDA.replace("(n + 255) / 256", "n / 256 + (n < 256)")
-    with graded(Language.CUDA, text) as (file, verified, failed):
+    with graded(Language.CUDA, TOO_FEW_BLOCKS) as (file, verified, failed):
         right = with_cases(verified, [one for one in verified.cases if one.name not in failed])
         assert explained_without_gpu(file, right) is right
         on_gpu = with_cases(verified, list(map(blind, verified.cases)))

@@ -11,11 +11,7 @@ from grader.build.artifact import Built
 from grader.checks.common.diagnosis import LOOP_HINT
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.source import cpp_code
-from grader.checks.source.copies import (
-    direction_hint,
-    overwritten_hint,
-    pitch_hint,
-)
+from grader.checks.source.copies import direction_hint, overwritten_hint, pitch_hint
 from grader.checks.source.cuda_grid import (
     block_hint,
     grid_hint,

@@ -55,6 +55,7 @@ def _judged(context: CheckContext) -> Sequence[CaseResult]:
     drawn = assignment.draw_cases(
         Device.CPU, language, public_seed=context.public_seed, secret_seed=0
     )
+    # The right ones, too: a pattern may be that of all cases together.
     cases = [case for case in drawn if _is_visible(case)]
     setup = context.setup(built, private=False)
     # The submission's own time is for its calls on the GPU.
