@@ -28,8 +28,8 @@ _LONGEST_LINE = 200
 _MOST_BYTES = 32 << 20
 # Padding between allocations, so that an overrun by the width of a block is found, too.
 _PADDING_BYTES = 1 << 16
-# A driver makes the queues of contexts one process after another. With one queue, not eight, 16
-# processes open an H200 in 1.3 s, not 3.5; a tool finds the same whichever kernels overlap.
+# A driver makes the queues of contexts one process after another. With a single one 16
+# processes open an H200 in 1.3 s, not 3.2; a tool finds the same whichever kernels overlap.
 _ONE_QUEUE = ("/usr/bin/env", "CUDA_DEVICE_MAX_CONNECTIONS=1")
 # Records of one run: more add nothing, and a thousand take 0.8 s (initcheck on an H200).
 _MOST_RECORDS = 500
