@@ -6,8 +6,9 @@ Guards hold secret random bytes (a repeated pattern would hide an overrun that c
 and are compared after every call. What a kernel reads there is not near zero in any type, which
 would leave some sums right, by chance. On the CPU the file is a memfd, sealed before the
 worker gets it: a worker that could shrink it would kill the judge with SIGBUS, and one that could
-seal it would block the judge. Inputs are also sealed against writes of the worker; the judge's own
-mapping stays writable. On a GPU the driver exports the memory as a descriptor.
+seal it would block the judge. Inputs are also sealed against writes of the worker, and hold what
+the judge has written once; its own mapping stays writable. On a GPU the driver exports the memory
+as a descriptor.
 
 Outputs are poisoned before a call, byte by byte, so that a cell that was never written is
 recognised by its bits.
@@ -31,6 +32,7 @@ import torch
 
 from grader.assignment.signature import ElementType
 from grader.errors import GraderError, ToolError
+from grader.judge.compare import raw_bytes
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
 from grader.protocol import cuda_driver, wire
 from grader.vocabulary import Device, Memory, Role
@@ -59,10 +61,11 @@ def _secret_bytes() -> npt.NDArray[np.uint8]:
     return source.integers(_LEAST, _BEYOND, _SECRET_BYTES, dtype=np.uint8)
 
 
-def _same(first: torch.Tensor, second: torch.Tensor) -> bool:
+def same_bytes(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """True if two arrays of bytes, both on the GPU or not, are equal."""
     if first.is_cuda:
         return torch.equal(first, second)
-    return np.array_equal(first.numpy(), second.numpy())
+    return np.array_equal(first.numpy(), second.numpy())  # torch compares one byte after the other
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,13 +94,18 @@ class Buffer:
         return self.whole[GUARD_BYTES : GUARD_BYTES + self.size]
 
     @property
+    def sealed(self) -> bool:
+        """True if the worker cannot change the data."""
+        return not self.whole.is_cuda and not self.role.written
+
+    @property
     def values(self) -> torch.Tensor:
         """A view of the data in its type and shape; it changes when the worker writes."""
         return self.data_bytes.view(self.dtype).view(self.shape)
 
     def fill(self, values: torch.Tensor) -> None:
         """Set the data; `values` has the buffer's type and shape."""
-        self.data_bytes.copy_(values.contiguous().view(-1).view(torch.uint8))
+        self.data_bytes.copy_(raw_bytes(values))
 
     def poison(self, byte: int) -> None:
         """Set every byte of the data to `byte`."""
@@ -119,8 +127,7 @@ class Buffer:
             else:
                 start = secrets.randbelow(_SECRET_BYTES - view.numel())
                 secret = _secret_bytes()[start : start + view.numel()]
-                # Written to the file: its pages need not be cleared first, nor mapped one by one.
-                os.pwrite(self.descriptor, secret.data, int(view.storage_offset()))
+                _write(self.descriptor, secret.data, int(view.storage_offset()))
                 guards.append(torch.from_numpy(secret))
         self._guards = guards[0], guards[1]
 
@@ -141,9 +148,9 @@ class Buffer:
         """
         assert self._guards is not None, "not armed"
         low, high = self._guard_views()
-        if not _same(high, self._guards[1]):
+        if not same_bytes(high, self._guards[1]):
             return self.size + int((high != self._guards[1]).nonzero()[0])
-        if not _same(low, self._guards[0]):
+        if not same_bytes(low, self._guards[0]):
             return int((low != self._guards[0]).nonzero()[-1]) - GUARD_BYTES
         return None
 
@@ -190,8 +197,9 @@ def make_buffer(
     device: Device,
     private: bool,
     driver: cuda_driver.Driver | None,
+    values: torch.Tensor | None = None,
 ) -> Buffer:
-    """Allocate the memory of one array argument, guards armed.
+    """Allocate the memory of one array argument, guards armed, and set the data if it is sealed.
 
     With `private`, the worker makes an allocation of the exact size and fills it from the file.
     `driver` is needed for shared memory on a GPU. Raises GpuOutOfMemoryError if the GPU has no
@@ -227,11 +235,20 @@ def make_buffer(
     except BaseException:  # the GPU may have no memory for the guards' copies
         buffer.close()
         raise
+    if buffer.sealed and values is not None:
+        _write(descriptor, raw_bytes(values).numpy().data, GUARD_BYTES)
     if not on_gpu:
-        # With the guards in the file: a seal against writes is one against the judge's as well.
+        # With all in the file: a seal against writes is one against the judge's as well.
         seals = _SEALS | (0 if role.written else _F_SEAL_FUTURE_WRITE)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     return buffer
+
+
+def _write(descriptor: int, data: memoryview, start: int) -> None:
+    """Write to a file, whose pages then need not be cleared first, nor mapped one by one."""
+    while data:
+        written = os.pwrite(descriptor, data, start)
+        data, start = data[written:], start + written
 
 
 def _file_memory(name: str, size: int) -> tuple[torch.Tensor, int]:

@@ -22,6 +22,7 @@ has an `accept`, its word on all outputs together counts instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,7 @@ from grader.report.evidence import Mismatch
 
 SHOWN = 5
 _SOME = 256  # elements that are compared before all others
+_BLOCK = 2**15  # elements that are compared at once: what is computed of them stays in the cache
 
 # The integer type of each element size, to compare elements by their bits.
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -41,8 +43,9 @@ BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 class Comparison:
     """One output, its expected values, and which elements are wrong, all in the shape of `parts`.
 
-    `actual` and `expected` are in types with arithmetic; `element_bytes` is the size of an element
-    of the output, for complex numbers of a part. `wrong_allowed` of the elements may be wrong.
+    `actual` and `expected` are in types with arithmetic, `given` is the oracle's expected values.
+    `element_bytes` is the size of an element of the output, for complex numbers of a part.
+    `wrong_allowed` of the elements may be wrong.
     `refusal` is what the oracle's `accept` says against the outputs, "" if it accepts them; None if
     the elements decide. With `accept` no element is marked as wrong.
     """
@@ -50,7 +53,8 @@ class Comparison:
     output: str
     actual: torch.Tensor
     expected: torch.Tensor
-    allowed: torch.Tensor
+    given: torch.Tensor
+    tolerance: Tolerance
     wrong: torch.Tensor
     element_bytes: int
     wrong_allowed: int = 0
@@ -85,23 +89,41 @@ class Comparison:
     @property
     def max_error(self) -> float | None:
         """The largest |actual - expected|; None if one of them is not finite."""
-        difference = (self.actual.double() - self.expected.double()).abs()
-        if not bool(torch.isfinite(difference).all()):
-            return None
-        return float(difference.max()) if difference.numel() else 0.0
+        largest = 0.0
+        for actual, expected in _blocks(self.actual, self.expected):
+            differences = (actual.double() - expected.double()).abs_()
+            if not bool(torch.isfinite(differences).all()):
+                return None
+            largest = max(largest, float(differences.max()))
+        return largest
+
+    @property
+    def allowed(self) -> torch.Tensor:
+        """The largest accepted difference, element by element; see the function."""
+        return allowed(self.given, self.tolerance)
 
     def mismatches(self) -> tuple[Mismatch, ...]:
         """Return the first few wrong elements."""
+        bounds = self.allowed
         return tuple(
             Mismatch(
                 output=self.output,
                 index=index,
                 expected=float(self.expected[index]),
                 actual=float(self.actual[index]),
-                allowed=float(self.allowed[index]),
+                allowed=float(bounds[index]),
             )
-            for index in map(tuple, self.wrong.nonzero()[:SHOWN].tolist())
+            for index in self._first_wrong()
         )
+
+    def _first_wrong(self) -> Iterator[tuple[int, ...]]:
+        """Yield the indices of the first few wrong elements."""
+        wrong = self.wrong.numpy().reshape(-1)
+        start = 0
+        for _ in range(min(SHOWN, self.mismatched)):
+            start += int(wrong[start:].argmax())  # the first one; `nonzero` would list them all
+            yield tuple(int(part) for part in np.unravel_index(start, self.wrong.shape))
+            start += 1
 
 
 def parts(values: torch.Tensor) -> torch.Tensor:
@@ -145,6 +167,22 @@ def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) 
     `actual` has the output's element type; `expected` is float64, complex128, or int64 for
     integers; both have the same shape.
     """
+    if expected.is_cuda or expected.numel() <= _BLOCK:
+        return _accepts(actual, expected, tolerance)
+    accepted = [_accepts(*block, tolerance) for block in _blocks(actual, expected)]
+    return torch.cat(accepted).view(parts(expected).shape)
+
+
+def _blocks(
+    actual: torch.Tensor, expected: torch.Tensor
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield the elements of both, if there are any, in blocks of one dimension."""
+    if actual.numel():
+        blocks = (torch.split(values.reshape(-1), _BLOCK) for values in (actual, expected))
+        yield from zip(*blocks, strict=True)
+
+
+def _accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
     rounded = parts(expected.to(actual.dtype))
     actual = parts(actual)
     if not actual.dtype.is_floating_point and not tolerance.exact and tolerance.atol >= 1:
@@ -219,7 +257,8 @@ def compare(
         expected=computable(expected.to(actual.dtype)).to(torch.int64)
         if wraps
         else parts(expected),
-        allowed=allowed(expected, tolerance),
+        given=expected,
+        tolerance=tolerance,
         wrong=wrong,
         element_bytes=native.element_size(),
         wrong_allowed=tolerance.wrong_allowed(wrong.numel()),

@@ -80,9 +80,12 @@ def out_of_memory_diagnosis(built: Built, allocate: Callable[[], object]) -> Dia
 
 
 @contextmanager
-def buffer_sets(setup: RunSetup, case: Case, sets: int = 1) -> Iterator[list[list[Buffer]]]:
+def buffer_sets(
+    setup: RunSetup, case: Case, sets: int = 1, inputs: Mapping[str, torch.Tensor] | None = None
+) -> Iterator[list[list[Buffer]]]:
     """Allocate the buffers of `sets` calls on a case, which live until the end of the block.
 
+    Those that are sealed hold the `inputs`.
     Raises GpuOutOfMemoryError if the GPU has too little memory for them or for the block,
     GraderError if the GPU fails otherwise.
     """
@@ -101,6 +104,7 @@ def buffer_sets(setup: RunSetup, case: Case, sets: int = 1) -> Iterator[list[lis
                     device=setup.built.device,
                     private=setup.private,
                     driver=setup.driver,
+                    values=inputs.get(argument.name) if inputs else None,
                 )
                 allocated.callback(buffer.close)
                 made[-1].append(buffer)
@@ -145,7 +149,7 @@ class CaseRun:
     @contextmanager
     def buffers(self) -> Iterator[list[Buffer]]:
         """Allocate the case's buffers for the time of the block; see `buffer_sets`."""
-        with buffer_sets(self._setup, self._case) as (buffers,):
+        with buffer_sets(self._setup, self._case, inputs=self._data.inputs) as (buffers,):
             yield buffers
 
     def out_of_memory(self, session: Session, error: GpuOutOfMemoryError) -> Diagnosis:
@@ -165,8 +169,10 @@ class CaseRun:
                 buffer.guard_violation()  # allocates temporaries in torch
 
     def fill(self, buffers: list[Buffer], *, poison: int) -> None:
-        """Set all buffers for a call; `poison` chooses the first or second byte."""
+        """Set all buffers that a call can change; `poison` chooses the first or second byte."""
         for buffer in buffers:
+            if buffer.sealed:
+                continue
             if buffer.role.read:
                 buffer.fill(self._data.inputs[buffer.name])
             else:

@@ -33,7 +33,7 @@ from grader.checks.common.launch_words import configuration_text, launch_text
 from grader.checks.correctness.answer_hint import TRIALS, Seen, answer_hint, failure_hint
 from grader.checks.source.copies import copy_into
 from grader.checks.source.launch_arguments import grid_text
-from grader.judge.buffers import Buffer
+from grader.judge.buffers import Buffer, same_bytes
 from grader.judge.compare import (
     Comparison,
     accepts,
@@ -360,9 +360,9 @@ class CaseJudge:
 
     def _changed_input(self, buffers: list[Buffer]) -> Diagnosis | None:
         for buffer in buffers:
-            if buffer.role.written:
+            if buffer.role.written or buffer.sealed:
                 continue
-            if not torch.equal(buffer.data_bytes.cpu(), raw_bytes(self._data.inputs[buffer.name])):
+            if not same_bytes(buffer.data_bytes.cpu(), raw_bytes(self._data.inputs[buffer.name])):
                 message = f"the input `{buffer.name}` was changed"
                 return Diagnosis(Verdict.WRONG_ANSWER, message, hint=INPUT_HINT)
         return None
@@ -372,7 +372,7 @@ class CaseJudge:
     ) -> Diagnosis | None:
         """Return a failure if an output has changed since the call ended."""
         for buffer in buffers:
-            if buffer.role.written and not torch.equal(
+            if buffer.role.written and not same_bytes(
                 buffer.data_bytes.cpu(), raw_bytes(snapshots[buffer.name])
             ):
                 return Diagnosis(
@@ -395,7 +395,7 @@ class CaseJudge:
                 poisons = self._case_run.poisons[wrong.output]
                 unwritten = count_unwritten_bytes(parts(native), parts(other), poisons)
                 tolerance = self._case_run.tolerances[wrong.output]
-                if not torch.equal(raw_bytes(other), raw_bytes(native)):
+                if not same_bytes(raw_bytes(other), raw_bytes(native)):
                     same = accepts(other, widened(native), tolerance) | (unwritten > 0)
                     self._nondeterministic = not bool(same.all())
                 self._detectors.steady = 0 if self._nondeterministic else self._detectors.steady + 1

@@ -158,7 +158,7 @@ class Memory:
             return []
         windows = addresses >> _WINDOW
         first = int(windows[0])
-        if bool((windows == first).all()):
+        if (windows == first).numpy().all():
             view = self._view(first)
             if view is not None:
                 return one.in_view(view, None)
@@ -267,8 +267,8 @@ class OneAccess:
         good = None
         if low < 0 or high > view.size - self.size:
             good = self._outside(view, offsets, lanes)
-        uneven = (addresses & (self.size - 1)) != 0
-        if self.size > 1 and bool(uneven.any()):
+        if self.size > 1 and (addresses & (self.size - 1)).numpy().any():
+            uneven = (addresses & (self.size - 1)) != 0
             place = int(torch.nonzero(uneven)[0])
             at = int(offsets[place]) // view.item
             words = findings.misaligned(
