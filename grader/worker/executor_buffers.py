@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from grader.emulation.common.picking import same
 from grader.emulation.common.storage import Storage
 from grader.protocol import launches, wire
 
@@ -46,14 +47,15 @@ class ExecutorBuffer:
             pattern=pattern,
         )
 
-    def host_wrote(self, theirs: torch.Tensor, wrote: torch.Tensor) -> int:
+    def host_wrote(self, theirs: torch.Tensor, wrote: torch.Tensor, values: torch.Tensor) -> int:
         """Return how many elements of host code's are work; `theirs` is the output it has now.
+
+        `values` are those that it `wrote`, in bytes like `theirs`.
 
         One value in the whole output is no work: a kernel that adds up with atomics needs an
         output of zeros, and torch may make it so. Nor is one value in all of a view, such as a
         column. One value at places that host code has computed is.
         """
-        values = theirs[wrote]
         self.host_value = self.host_value or bytes(values[0].tolist())
         if bool((theirs == theirs[0]).all()):
             return 0
@@ -75,7 +77,7 @@ class ExecutorBuffer:
     def left_by_host(self) -> bool:
         """True if the output is as host code left it, and host code wrote more than zeros."""
         image = self.host_image
-        return image is not None and bool(image.any()) and torch.equal(self.data, image)
+        return image is not None and bool(image.any()) and same(self.data, image)
 
     def host_scattered(self) -> int:
         """Return how many elements are in views that together are none: filled one by one."""

@@ -25,6 +25,7 @@ import torch
 from grader.emulation.common import findings
 from grader.emulation.common.errors import Unsupported
 from grader.emulation.common.location import Location
+from grader.emulation.common.picking import put, same, some_of
 from grader.emulation.common.storage import Storage, View, is_filled
 from grader.emulation.triton_ir import execution, memory, ptx
 from grader.emulation.triton_ir.ir import Module
@@ -256,17 +257,18 @@ class Executor:
         if not buffer.writable or not blob or len(blob) % buffer.item:
             return
         whole = torch.frombuffer(blob, dtype=torch.uint8)
-        if buffer.shown and torch.equal(whole, buffer.data):
+        if buffer.shown and same(whole, buffer.data):
             return  # as nearly always
         other = whole != buffer.data if buffer.shown else ~is_filled(whole, launches.PATTERN)
-        if not bool(other.any()):
+        if not other.numpy().any():
             return
         wrote = other.view(-1, buffer.item).any(1)
         theirs, ours = whole.view(-1, buffer.item), buffer.data.view(-1, buffer.item)
-        if not self._host_writes and (elements := buffer.host_wrote(theirs, wrote)):
+        values = some_of(theirs, wrote)
+        if not self._host_writes and (elements := buffer.host_wrote(theirs, wrote, values)):
             self._host_wrote[buffer.name] += elements
-        ours[wrote] = theirs[wrote]
-        buffer.note_host_image(theirs[wrote])
+        put(ours, wrote, values)
+        buffer.note_host_image(values)
         if self._recording is not None:
             self._recording.written(slot, buffer.data, wrote.repeat_interleave(buffer.item))
         storage = buffer.storage

@@ -59,7 +59,7 @@ class Trace:
         least, most, places = self.cells()
         least.scatter_reduce_(0, cells, programs, "amin")
         most.scatter_reduce_(0, cells, programs, "amax")
-        places[cells] = place
+        places.numpy()[cells.numpy()] = place
 
     def add(self, region: Region, programs: torch.Tensor, place: int) -> None:
         """Programs touch a region."""
@@ -75,7 +75,7 @@ class Trace:
         unit = self._storage.granule
         least, most = (region.of(array, unit) for array in self.cells()[:2])
         owners = region.owners(programs, unit)
-        return bool((least >= owners).all()) and bool((most <= owners).all())
+        return bool((least >= owners).numpy().all() and (most <= owners).numpy().all())
 
     def refine(self, factor: int, cells: int) -> None:
         """Split every cell."""

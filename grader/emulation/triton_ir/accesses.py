@@ -10,6 +10,7 @@ import torch
 from grader.emulation.common.errors import Unsupported
 from grader.emulation.common.findings import Access, Finding
 from grader.emulation.common.location import Location
+from grader.emulation.common.picking import WHOLE, put, some_of
 from grader.emulation.common.storage import Storage, View
 from grader.emulation.triton_ir import affine, messages, tiles
 from grader.emulation.triton_ir.arithmetic import BINARY
@@ -20,8 +21,6 @@ from grader.emulation.triton_ir.types import Pointer, Type, dtype_of, element_of
 from grader.emulation.triton_ir.values import BlockPointer, Value, wrapped
 
 T = torch.Tensor
-# What holds the bits of an element of so many bytes.
-_WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _ACQUIRING, _RELEASING = ("acquire", "acq_rel"), ("release", "acq_rel")
 
 
@@ -157,7 +156,7 @@ class Accesses:
         garbage = math.nan if dtype.is_floating_point else 0
         loaded = torch.full(one.addresses.shape, garbage, dtype=torch.float32).to(dtype)
         for view, lanes, offsets in self.memory.access(one):
-            _put(loaded, lanes, _read(view.storage, offsets, dtype, size))
+            put(loaded, lanes, _read(view.storage, offsets, dtype, size))
         if chosen is None:
             return Value(loaded.reshape(shape))
         if other is not None:
@@ -166,7 +165,7 @@ class Accesses:
         else:
             result = torch.zeros(shape, dtype=dtype)
             undefined = ~chosen
-        _put(result, chosen, loaded)
+        put(result, chosen, loaded)
         if undefined is None:
             return Value(result)
         return Value(result, undefined, op.location)
@@ -225,7 +224,7 @@ class Accesses:
         for view, lanes, offsets in self.memory.access(one):
             if garbage is not None:
                 self._garbage("store", op, value, garbage[lanes], view, one.programs[lanes])
-            self._write(one, view, lanes, offsets, _some_of(numbers, lanes))
+            self._write(one, view, lanes, offsets, some_of(numbers, lanes))
 
     def _write(self, one: OneAccess, view: View, lanes: T, offsets: T, numbers: T) -> None:
         storage = view.storage
@@ -387,15 +386,7 @@ def _outside_hint(op: Operation) -> str:
 def _lanes_of(data: T, chosen: T | None, shape: torch.Size) -> T:
     """Return the elements of the active lanes, in one dimension."""
     data = data.expand(shape)
-    return data.reshape(-1) if chosen is None else _some_of(data, chosen)
-
-
-def _some_of(values: T, where: T) -> T:
-    """Return the elements of some lanes, or where a mask is on; numpy is many times as fast."""
-    if where.dtype is not torch.bool and len(where) == len(values):
-        return values  # lanes are ascending: these are all
-    bits = values.view(_WHOLE[values.element_size()])
-    return torch.from_numpy(bits.numpy()[where.numpy()]).view(values.dtype)
+    return data.reshape(-1) if chosen is None else some_of(data, chosen)
 
 
 def _pointee(kind: Type) -> Type:
@@ -413,27 +404,27 @@ def _bits(value: T) -> T:
     """Return the numbers as integers of the same width: torch cannot index some types."""
     if value.dtype is torch.bool:
         return value.to(torch.uint8)
-    return value.contiguous().view(_WHOLE[value.element_size()])
+    return value.contiguous().view(WHOLE[value.element_size()])
 
 
 def _read(storage: Storage, offsets: T, dtype: torch.dtype, size: int) -> T:
     shift = int(offsets[0]) % size
     places = (offsets - shift) >> size.bit_length() - 1
-    found = storage.typed(_WHOLE[size], shift).index_select(0, places)
+    found = storage.typed(WHOLE[size], shift).index_select(0, places)
     return found != 0 if dtype is torch.bool else found.view(dtype)
 
 
 def _write(storage: Storage, offsets: T, numbers: T, size: int) -> None:
     shift = int(offsets[0]) % size
     places = (offsets - shift) >> size.bit_length() - 1
-    storage.typed(_WHOLE[size], shift).numpy()[places.numpy()] = _bits(numbers).numpy()
+    put(storage.typed(WHOLE[size], shift), places, _bits(numbers))
 
 
 def _read_tile(tile: Tile, dtype: torch.dtype) -> T:
     """Return what a tile has in memory; one block for all programs if they read the same."""
     storage, region = tile.view.storage, tile.region
     size, outer = region.size, region.outer
-    typed = region.of(storage.typed(_WHOLE[size], region.start % size), size)
+    typed = region.of(storage.typed(WHOLE[size], region.start % size), size)
     if not any(region.strides[:outer]):
         typed = typed[(0,) * (outer - 1)][:1]
     elif outer > 1:
@@ -448,15 +439,9 @@ def _read_tile(tile: Tile, dtype: torch.dtype) -> T:
 def _write_tile(tile: Tile, values: T) -> None:
     storage, region = tile.view.storage, tile.region
     size = region.size
-    typed = region.of(storage.typed(_WHOLE[size], region.start % size), size)
+    typed = region.of(storage.typed(WHOLE[size], region.start % size), size)
     part = tile.part(values).expand(len(tile.programs), *tile.extents)
     typed.copy_(_bits(part).view(region.shape))
-
-
-def _put(target: T, where: T, values: T) -> None:
-    """Set the elements of some lanes, or where a mask is on; see `_some_of`."""
-    kind = _WHOLE[target.element_size()]
-    target.view(kind).numpy()[where.numpy()] = values.view(kind).numpy()
 
 
 def _bits_view(value: T) -> T:
@@ -470,7 +455,7 @@ def _spread(values: T, chosen: T | None, shape: torch.Size) -> Value:
     if chosen is None:
         return Value(values.reshape(shape))
     result = torch.zeros(shape, dtype=values.dtype)
-    _put(result, chosen, values)
+    put(result, chosen, values)
     return Value(result)
 
 

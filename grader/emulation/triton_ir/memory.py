@@ -373,17 +373,17 @@ class OneAccess:
                 programs = programs[:, None].expand(cells.shape).reshape(-1)
             self._races(view, cells.reshape(-1), programs, lanes)
         if self.writes and storage.written is not None:
-            storage.written[cells.reshape(-1)] = True
+            storage.written.numpy()[cells.numpy()] = True
 
     def _unwritten(
         self, view: View, offsets: torch.Tensor, cells: torch.Tensor, lanes: torch.Tensor
     ) -> None:
         storage = view.storage
         assert storage.written is not None
-        fresh = ~storage.written[cells]
+        fresh = ~storage.written.index_select(0, cells.reshape(-1)).view(cells.shape)
         if fresh.dim() == 2:
             fresh = fresh.any(1)
-        if not bool(fresh.any()):
+        if not fresh.numpy().any():
             return
         # torch's own operations (`zero_`, `copy_`) write without being watched.
         places = torch.nonzero(fresh).reshape(-1)
@@ -408,8 +408,9 @@ class OneAccess:
             return
         if self.access == "store" and "store" in storage.traces:
             first = cells[:: len(cells) // len(lanes)]
-            earlier = tuple(array[first] for array in storage.traces["store"].cells())
-            if bool((earlier[1] >= 0).any()):
+            traced = storage.traces["store"].cells()
+            earlier = tuple(array.index_select(0, first) for array in traced)
+            if (earlier[1] >= 0).numpy().any():
                 self.earlier[id(lanes)] = earlier
         storage.trace(self.access).mark(cells, programs, self.memory.place(self.at))
 
@@ -419,16 +420,16 @@ class OneAccess:
         What meets is then the later program's finding, whichever came first in the batch.
         """
         trace = view.storage.traces[kind]
-        least, most, places = (array[cells] for array in trace.cells())
+        least, most, places = (array.index_select(0, cells) for array in trace.cells())
         before = self.unordered(least < programs, least)
-        if bool(before.any()):
+        if before.numpy().any():
             self._collide(view, kind, cells, programs, least, int(torch.nonzero(before)[0]))
         elif self.memory.order is not None:
             before = self.unordered((most >= 0) & (most < programs), most, places)
             if bool(before.any()):
                 self._collide(view, kind, cells, programs, most, int(torch.nonzero(before)[0]))
         after = most > programs
-        if bool(after.any()):
+        if after.numpy().any():
             self._collide(view, kind, cells, programs, most, int(torch.nonzero(after)[0]))
 
     def unordered(

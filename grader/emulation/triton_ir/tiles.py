@@ -218,7 +218,7 @@ def _untroubled(memory: Memory, tile: Tile, access: Access) -> bool:
     storage.refine(region.size)
     unit = storage.granule
     written = storage.written if access == "load" else None
-    if written is not None and not bool(region.of(written, unit).all()):
+    if written is not None and not region.of(written, unit).numpy().all():
         return False
     if memory.grid == (1, 1, 1):
         return True
