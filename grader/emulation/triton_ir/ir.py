@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from grader.emulation.common.location import Location
 from grader.emulation.triton_ir.types import Type
@@ -84,6 +85,8 @@ class Module:
     encodings: dict[str, str] = field(default_factory=dict)
     # Of the executor: the programs of a batch, and whether each runs by itself.
     plan: tuple[int, bool] | None = None
+    # Of the executor: the values of constants, by the `id` of their operation.
+    constants: dict[int, Any] = field(default_factory=dict)
 
     @property
     def kernel(self) -> Function:

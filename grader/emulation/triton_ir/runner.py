@@ -76,7 +76,6 @@ class Runner:
         self._memory = memory
         self._deadline_s = deadline_s
         self._combining = 0
-        self._constants: dict[int, Value] = {}
         self.operations = 0
 
     # ---- functions and regions ----
@@ -197,9 +196,10 @@ class Runner:
     def _results(self, frame: Frame, op: Operation) -> Sequence[Item]:
         name = op.name
         if name == "arith.constant":
-            if id(op) not in self._constants:
-                self._constants[id(op)] = blocks.constant(op)
-            return [self._constants[id(op)]]
+            known = self._module.constants
+            if id(op) not in known:
+                known[id(op)] = blocks.constant(op)
+            return [known[id(op)]]
         handler = _HANDLERS.get(name)
         if handler is not None:
             return handler(self, frame, op)
