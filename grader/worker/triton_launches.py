@@ -23,6 +23,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+import numpy as np
+
 from grader.protocol import launches
 from grader.worker import triton_compile_error
 
@@ -53,8 +55,17 @@ class Buffer:
         self.local = local
         self.read = read
         self.version = _version(tensor)
+        self.seen: bytearray | None = None  # what the executor has last sent of it
         self.low = int(tensor.data_ptr())
         self.high = self.low + tensor.numel() * tensor.element_size()
+
+    @property
+    def changed(self) -> bool:
+        """True if it is not what the executor has last sent: host code may have written to it."""
+        if self.seen is None or len(self.seen) != self.high - self.low:
+            return True
+        now, seen = np.frombuffer(_memory(self.low, len(self.seen)), np.uint8), self.seen
+        return not np.array_equal(now, np.frombuffer(seen, np.uint8))
 
 
 class Launches:
@@ -83,12 +94,12 @@ class Launches:
 
     def end(self) -> None:
         """End the call, however it went: the executor sees what host code wrote last."""
-        local = [buffer for buffer in self._buffers.values() if buffer.local]
-        if local:
-            blobs = [_memory(buffer.low, buffer.high - buffer.low) for buffer in local]
+        changed = [one for one in self._buffers.values() if one.local and one.changed]
+        if changed:
+            blobs = [_memory(buffer.low, buffer.high - buffer.low) for buffer in changed]
             # A call that was stopped has been told of.
             with contextlib.suppress(LaunchStopped, OSError, EOFError), self._lock:
-                launches.send(self._link, {"end": [buffer.slot for buffer in local]}, blobs)
+                launches.send(self._link, {"end": [buffer.slot for buffer in changed]}, blobs)
                 self._take()
 
     def register(self, storage: Any) -> None:
@@ -143,6 +154,7 @@ class Launches:
             if slot is not None:
                 buffer = self._buffers[slot]
                 base, size = buffer.low, buffer.high - buffer.low
+                buffer.seen = blobs[blob]
             else:
                 base, size = (scratch or {})[place]
             data = blobs[blob]
