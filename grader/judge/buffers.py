@@ -21,6 +21,7 @@ import functools
 import math
 import mmap
 import os
+import random
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -125,7 +126,7 @@ class Buffer:
                 view.random_(_LEAST, _BEYOND, generator=_generator(view.device))
                 guards.append(view.clone())
             else:
-                start = secrets.randbelow(_SECRET_BYTES - view.numel())
+                start = random.randrange(_SECRET_BYTES - view.numel())
                 secret = _secret_bytes()[start : start + view.numel()]
                 _write(self.descriptor, secret.data, int(view.storage_offset()))
                 guards.append(torch.from_numpy(secret))

@@ -1,6 +1,7 @@
 """The judge's buffers in the executor of launches: what host code has written into an output."""
 
 import math
+import sys
 
 import torch
 
@@ -33,7 +34,7 @@ class ExecutorBuffer:
         pattern = b""
         if self.bare and checked and self.data.numel():
             byte = int(self.data[0])
-            if byte and bool((self.data == byte).all()):
+            if byte and (self.data == byte).numpy().all():
                 pattern = bytes([byte])
             else:
                 # Zero is a likely value, the pattern is not.
@@ -100,5 +101,7 @@ def _smallest_view(places: torch.Tensor) -> tuple[slice, ...]:
 def _fill(data: torch.Tensor) -> bytes:
     """Fill memory with the pattern of never-written memory, and return it."""
     pattern = launches.PATTERN
-    data[0::2], data[1::2] = pattern[0], pattern[1]
+    pairs = data.numel() // len(pattern)
+    data[: pairs * len(pattern)].view(torch.int16).fill_(int.from_bytes(pattern, sys.byteorder))
+    data[pairs * len(pattern) :] = pattern[0]
     return pattern

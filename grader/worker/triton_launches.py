@@ -17,6 +17,7 @@ import hashlib
 import inspect
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -421,8 +422,10 @@ def _cached(source: Any, target: Any, options: Any) -> Path:
 def fill(address: int, size: int) -> None:
     """Fill memory with the pattern."""
     if size:
-        text = launches.PATTERN * (size // 2 + 1)
-        ctypes.memmove(address, text, size)
+        memory = np.frombuffer(_memory(address, size), np.uint8)
+        pairs = size // len(launches.PATTERN) * len(launches.PATTERN)
+        memory[:pairs].view(np.uint16).fill(int.from_bytes(launches.PATTERN, sys.byteorder))
+        memory[pairs:] = launches.PATTERN[0]
 
 
 def _watched(allocate: Any, torch: Any, register: Any) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
 import torch
 
 from grader.emulation.common.findings import Access
@@ -109,22 +110,21 @@ def _parts(form: Affine, box: Box | None) -> list[_Part] | None:
         bounds.append(torch.zeros(1, dtype=torch.int64) if low is None else low)
         bounds.append(torch.tensor([extent]) if high is None else high)
     batch = max(len(bound) for bound in bounds)
-    table = torch.stack([bound.expand(batch) for bound in bounds], 1)
-    if bool((table == table[0]).all()):
-        kinds, which = table[:1], None
-    else:
-        kinds, which = torch.unique(table, dim=0, return_inverse=True)
-        if len(kinds) > _MOST_TILES:
-            return None
+    table = torch.stack([bound.expand(batch) for bound in bounds], 1).numpy()
     parts: list[_Part] = []
-    for number, kind in enumerate(kinds.tolist()):
-        lows, highs = kind[::2], kind[1::2]
-        if any(high <= low for low, high in zip(lows, highs, strict=True)):
-            continue
+    left = np.ones(batch, dtype=np.bool_)
+    for _ in range(_MOST_TILES):
+        kind = table[left.argmax()]  # `torch.unique` takes many times as long
+        alike = (table == kind).all(1)
+        lows, highs = kind[::2].tolist(), kind[1::2].tolist()
         extents = tuple(high - low for low, high in zip(lows, highs, strict=True))
-        rows = None if which is None else torch.nonzero(which == number).reshape(-1)
-        parts.append((rows, tuple(lows), extents))
-    return parts
+        if min(extents) > 0:
+            rows = None if alike.all() else torch.from_numpy(np.flatnonzero(alike))
+            parts.append((rows, tuple(lows), extents))
+        left &= ~alike
+        if not left.any():
+            return parts
+    return None
 
 
 @dataclass(slots=True, kw_only=True)
