@@ -60,6 +60,29 @@ def test_all_elements_are_compared_if_some_agree(shape: tuple[int, ...]) -> None
         assert not accepts_all(actual, expected, tolerance)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.complex64])
+@pytest.mark.parametrize("tolerance", [CLOSE, EXACT])
+def test_elements_of_large_outputs_are_compared_like_those_of_small_ones(
+    dtype: torch.dtype, tolerance: Tolerance
+) -> None:
+    shape = (3, 40_000)  # more than are compared at once
+    wide = torch.int64 if dtype is torch.int32 else torch.float64
+    expected = torch.arange(math.prod(shape)).view(shape).to(wide)
+    if dtype is torch.float32:
+        expected[1, 7], expected[2, 39_999] = NAN, INF
+    expected = expected.to(torch.complex128) if dtype is torch.complex64 else expected
+    actual = expected.to(dtype)
+    actual[0, 0] += 1000
+    actual[2, 5:39_990] += 5000
+    found = compare("c", actual, expected, tolerance)
+    columns = zip(actual.split(1000, 1), expected.split(1000, 1), strict=True)
+    assert torch.equal(~found.wrong, torch.cat([accepts(*few, tolerance) for few in columns], 1))
+    real = (0,) if dtype is torch.complex64 else ()
+    first = [(0, 0, *real), *((2, at, *real) for at in range(5, 9))]
+    assert [one.index for one in found.mismatches()] == first
+    assert found.max_error == (None if dtype is torch.float32 else 5000)
+
+
 def test_integers_are_exact() -> None:
     actual = torch.tensor([1, 2, -(2**31)], dtype=torch.int32)
     expected = torch.tensor([1, 3, -(2**31)], dtype=torch.int64)

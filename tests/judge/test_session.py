@@ -135,7 +135,7 @@ def test_a_worker_that_is_gone(channel: Channel) -> None:
 # --- buffers ---------------------------------------------------------------------------------
 
 
-def buffer(role: Role, *, count: int = 100) -> Buffer:
+def buffer(role: Role, *, count: int = 100, values: torch.Tensor | None = None) -> Buffer:
     return make_buffer(
         name="x",
         role=role,
@@ -145,6 +145,7 @@ def buffer(role: Role, *, count: int = 100) -> Buffer:
         device=Device.CPU,
         private=False,
         driver=None,
+        values=values,
     )
 
 
@@ -210,6 +211,18 @@ def test_an_input_cannot_be_written_by_a_worker() -> None:
         mmap.mmap(made.descriptor, size, prot=mmap.PROT_READ).close()
         made.fill(torch.ones(100))
         assert bool((made.snapshot() == 1).all())
+
+
+def test_only_what_a_worker_cannot_change_is_set_once() -> None:
+    values = torch.arange(100).float()
+    with closing(buffer(Role.IN, values=values)) as made:
+        assert made.sealed
+        assert made.guard_violation() is None
+        assert torch.equal(made.snapshot(), values)
+    for role in (Role.OUT, Role.INOUT):
+        with closing(buffer(role, values=values)) as made:
+            assert not made.sealed
+            assert not made.snapshot().any()
 
 
 def test_arguments_are_packed_in_order() -> None:

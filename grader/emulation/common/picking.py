@@ -1,9 +1,8 @@
 """Elements picked by masks and places, through numpy over the memory of torch's tensors.
 
-torch first makes a list of the places that a mask marks, one number for each dimension: for half a
-million elements numpy is 3 to 15 times as fast (`some_of`, `put`), and 60 times at telling whether
-a mask marks any (`mask.numpy().any()`). Numbers are moved by their bits, because numpy lacks some
-of their types.
+torch first makes a list of the places that a mask marks, one number for each dimension: of 260,000
+elements numpy picks some 3 to 15 times as fast, and tells 40 times as fast whether a mask marks any
+(`mask.numpy().any()`). Numbers are moved by their bits, because numpy lacks some of their types.
 """
 
 from __future__ import annotations
