@@ -6,7 +6,7 @@ judge need no task.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -164,14 +164,33 @@ def _proofs(
                     )
     yield from _contraction(assignment, reference, options)
     for part in assignment.of_entries:
-        for language in Language:
-            if (part.signature.entry, language) in used:
-                yield Task(
-                    assignment=assignment.name,
-                    subject=f"oracle{_of(part)}, {language.phrase}",
-                    weight=6.0,  # computes all cases several times
-                    do=partial(tasks.prove_oracle, part, language, options),
-                )
+        of_part = [one for one in Language if (part.signature.entry, one) in used]
+        for alike in _with_equal_cases(part, of_part, options):
+            yield Task(
+                assignment=assignment.name,
+                subject=f"oracle{_of(part)}, {' and '.join(one.phrase for one in alike)}",
+                weight=6.0,  # computes all cases several times
+                do=partial(tasks.prove_oracle, part, alike, options),
+            )
+
+
+def _with_equal_cases(
+    assignment: Assignment, languages: Iterable[Language], options: Options
+) -> Iterable[Sequence[Language]]:
+    """Return the languages, those together for which an oracle and its comparisons do the same."""
+    alike: dict[str, list[Language]] = {}
+    seed = options.secret_seed
+    for language in languages:
+        given = []
+        cases = assignment.draw_cases(options.device, language, public_seed=seed, secret_seed=seed)
+        for case in cases:
+            signature = assignment.signature_of(case)
+            types = [signature.element_type(array, language) for array in signature.arrays]
+            outputs = [output.name for output in signature.outputs]
+            bounds = [assignment.tolerance(case, language, output) for output in outputs]
+            given.append((case, types, bounds))
+        alike.setdefault(repr(given), []).append(language)
+    return alike.values()
 
 
 def _label(assignment: Assignment, kernel: Kernel, language: Language) -> str:

@@ -6,7 +6,7 @@ server, does it. A failure inside a task becomes a row of that task.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -199,11 +199,20 @@ def grade_trivial(
 
 
 def prove_oracle(
-    assignment: Assignment, language: Language, options: Options, state: WorkerState
+    assignment: Assignment, languages: Sequence[Language], options: Options, state: WorkerState
 ) -> tuple[Row, ...]:
-    """Prove the oracle's properties, and that the comparison refuses mutants."""
+    """Prove the oracle's properties, and that the comparison refuses mutants.
+
+    In all `languages` the cases, types and tolerances are the same, and so are the rows.
+    """
     import_judging()
     # Imports torch, which the command-line process does not need.
     from grader.commands.verify.oracle_proofs import oracle_rows
 
-    return tuple(oracle_rows(assignment, language, options.device, options.secret_seed))
+    first = languages[0]
+    rows = list(oracle_rows(assignment, first, options.device, options.secret_seed))
+    return tuple(
+        replace(row, subject=f"{row.subject.removesuffix(first.phrase)}{language.phrase}")
+        for language in languages
+        for row in rows
+    )

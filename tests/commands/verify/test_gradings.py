@@ -110,6 +110,26 @@ def test_an_oracle_that_raises_is_the_graders_error(course: Course, state: Worke
     assert "ZeroDivisionError" in row.note
 
 
+def test_languages_with_equal_cases_share_one_proof_of_the_oracle(
+    course: Course, state: WorkerState
+) -> None:
+    def titles() -> list[str]:
+        _, tasks = plan(course.assignment, course.root, Options())
+        return [task.subject for task in tasks if task.subject.startswith("oracle")]
+
+    assert titles() == ["oracle, CUDA C++ and Triton"]
+    rows = done(course, state, Options(), "oracle")
+    subjects = {row.subject for row in rows if row.check in ("same seed", "one step past")}
+    assert subjects == {
+        f"{of}, {language}"
+        for of in ("oracle", "comparison")
+        for language in ("CUDA C++", "Triton")
+    }
+    each = "cuda = { atol = 1e-6, rtol = 1e-5 }, triton = { atol = 2e-6, rtol = 1e-5 }"
+    course.edit("assignments/affine/assignment.toml", "atol = 1e-6, rtol = 1e-5", each)
+    assert titles() == ["oracle, CUDA C++", "oracle, Triton"]
+
+
 # ---- what explains wrong results ----
 
 
