@@ -13,8 +13,8 @@ are bounded, and every field is checked where it is used.
                                                    n of a new IR: its text is the last blob
              of PTX also "block": [x, y, z], "shared": bytes, "kernel": name, "file": the student's,
              "line": of the launch
-    end      {"end": [slot, …]}                    the worker's copies of outputs, if they differ
-                                                   from what it was last sent
+    end      {"end": [slot, …]}                    the worker's copies of outputs, less those that
+                                                   are as the executor has sent them
     refuse   {"refuse": why, "line": n or null}    host code needs what only a GPU has (Numba)
     answer   {"wrote": [[slot or null, storage, blob], …]}  |  {}
              {"failed": why}                       the kernel has stopped: a device_assert

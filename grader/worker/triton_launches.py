@@ -56,13 +56,13 @@ class Buffer:
         self.local = local
         self.read = read
         self.version = _version(tensor)
-        self.seen: bytearray | None = None  # what the executor has last sent of it
+        self.seen: bytearray | None = None  # what the executor has sent, if it has nothing newer
         self.low = int(tensor.data_ptr())
         self.high = self.low + tensor.numel() * tensor.element_size()
 
     @property
     def changed(self) -> bool:
-        """True if it is not what the executor has last sent: host code may have written to it."""
+        """True if it may not be what the executor has: host code may have written to it."""
         if self.seen is None or len(self.seen) != self.high - self.low:
             return True
         now, seen = np.frombuffer(_memory(self.low, len(self.seen)), np.uint8), self.seen
@@ -252,7 +252,7 @@ class _Memory:
         if buffer.local and _version(buffer.tensor) != buffer.version:
             # torch has written there since: the executor decides whether it may.
             blob = self._blob(buffer.low, buffer.high - buffer.low)
-            buffer.version = _version(buffer.tensor)
+            buffer.version, buffer.seen = _version(buffer.tensor), None
         return {"slot": buffer.slot, "address": buffer.low, "blob": blob}
 
 

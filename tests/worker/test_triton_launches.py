@@ -376,6 +376,17 @@ def entry(input, output, n):
 def expected(input):
     return input
 """,
+    "restores_what_it_has_changed_for_a_launch": """
+def entry(input, output, n):
+    copy[GRID](input, output, n, BLOCK=256)
+    kept = output.clone()
+    output.neg_()
+    copy[GRID](output, torch.empty(n), n, BLOCK=256)
+    output.copy_(kept)
+
+def expected(input):
+    return input
+""",
     "writes_bit_by_bit": """
 def entry(input, output, n):
     for i in range(50):
@@ -477,6 +488,11 @@ def test_right(name: str) -> None:
     assert findings(found) == []
     told = {record["record"] for record in found["told"]}
     assert told - {"launched"} == {"counters", "findings", "launch"}
+
+
+def test_an_output_is_as_host_code_left_it_though_a_launch_has_seen_it_otherwise() -> None:
+    found = results()["restores_what_it_has_changed_for_a_launch"]
+    assert (found["statuses"], found["right"]) == (["done"], True)
 
 
 def test_a_configuration_that_does_not_fit_is_passed_over() -> None:
