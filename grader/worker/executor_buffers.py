@@ -1,13 +1,13 @@
 """The judge's buffers in the executor of launches: what host code has written into an output."""
 
 import math
-import sys
 
 import torch
 
 from grader.emulation.common.picking import same
 from grader.emulation.common.storage import Storage
 from grader.protocol import launches, wire
+from grader.worker.triton_launches import fill
 
 
 class ExecutorBuffer:
@@ -38,7 +38,8 @@ class ExecutorBuffer:
                 pattern = bytes([byte])
             else:
                 # Zero is a likely value, the pattern is not.
-                pattern = _fill(self.data)
+                fill(self.data.data_ptr(), self.data.numel())
+                pattern = launches.PATTERN
         self.storage = Storage(
             self.data,
             address=0,
@@ -96,12 +97,3 @@ def _smallest_view(places: torch.Tensor) -> tuple[slice, ...]:
         step = math.gcd(*(torch.unique(index) - first).tolist()) or 1
         found.append(slice(first, int(index.max()) + 1, step))
     return tuple(found)
-
-
-def _fill(data: torch.Tensor) -> bytes:
-    """Fill memory with the pattern of never-written memory, and return it."""
-    pattern = launches.PATTERN
-    pairs = data.numel() // len(pattern)
-    data[: pairs * len(pattern)].view(torch.int16).fill_(int.from_bytes(pattern, sys.byteorder))
-    data[pairs * len(pattern) :] = pattern[0]
-    return pattern
