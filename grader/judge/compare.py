@@ -104,14 +104,13 @@ class Comparison:
 
     def mismatches(self) -> tuple[Mismatch, ...]:
         """Return the first few wrong elements."""
-        bounds = self.allowed
         return tuple(
             Mismatch(
                 output=self.output,
                 index=index,
                 expected=float(self.expected[index]),
                 actual=float(self.actual[index]),
-                allowed=float(bounds[index]),
+                allowed=float(allowed(self.given[index[: self.given.dim()]], self.tolerance).max()),
             )
             for index in self._first_wrong()
         )
