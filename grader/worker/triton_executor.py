@@ -301,7 +301,7 @@ class Executor:
             message = f"the executor failed: {type(error).__name__}: {error}"[:300]
             return self._not_executed(message, None)
         self._left_s -= time.thread_time() - began_s
-        few = len(self._repeats) <= _MOST_GRIDS_TOLD
+        few = len(self._repeats) <= _MOST_GRIDS_TOLD  # else the sum would take ever longer
         if few and self._repeats.total() <= _MOST_GRIDS_TOLD:
             grid = list(prepared.grid)
             worker_log.tell("launched", kernel=prepared.kernel, grid=grid, **prepared.tells())
