@@ -22,6 +22,7 @@ change on rewritten lines.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -50,8 +51,9 @@ class Rewritten:
     refused: tuple[Refused, ...]
 
 
-# Each build of a grading rewrites the same files.
-@functools.lru_cache(maxsize=16)
+_rewriting = threading.Lock()
+
+
 def rewrite(text: str, *, file: str, mark_locals: bool = False) -> Rewritten:
     """Return the C++ of a CUDA C++ file; `file` is its name in messages.
 
@@ -61,6 +63,12 @@ def rewrite(text: str, *, file: str, mark_locals: bool = False) -> Rewritten:
     Text that is no CUDA C++ is returned unchanged, for the compiler to reject. Raises
     TooComplicatedError for a file that takes far more work than real ones.
     """
+    with _rewriting:  # the builds of a grading begin together, and rewrite the same files
+        return _rewritten(text, file, mark_locals=mark_locals)
+
+
+@functools.lru_cache(maxsize=16)
+def _rewritten(text: str, file: str, *, mark_locals: bool) -> Rewritten:
     cpu_budget = CpuBudget()
     tokens = tokenize(text)
     rewriter = _Rewriter(tokens)
