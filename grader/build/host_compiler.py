@@ -231,14 +231,18 @@ def host_program_compiler(
 
 
 def _quick_linker(cxx: Tool) -> tuple[str, ...]:
-    """Return g++'s flag for gold where it links, else nothing: tried once on a machine.
+    """Return g++'s flag for gold where it links, else nothing.
 
     ld.bfd takes three times as long to read libstdc++. But ld.bfd passes over a link to nowhere
     among the libraries, as beside a copied g++, and gold fails at it.
     """
     gold = shutil.which("ld.gold")
-    if gold is None:
-        return ()
+    return () if gold is None else _flag_of(gold, cxx)
+
+
+@functools.cache
+def _flag_of(gold: str, cxx: Tool) -> tuple[str, ...]:
+    """Return the flag if g++ can link with it: tried once on a machine."""
     flag, product = "-fuse-ld=gold", "empty.so"
 
     def make(folder: Path) -> None:
