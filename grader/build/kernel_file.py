@@ -33,6 +33,7 @@ from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
+from grader.system.cache import cached_answer, code_key, content_key
 from grader.system.retry import Pool
 from grader.system.toolchain import Tool
 from grader.vocabulary import Device, Language
@@ -247,16 +248,23 @@ def _unhooked(built: Built) -> Rejected | None:
             message=f"g++ does not say which accesses of {built.file} are checked",
             evidence=built.evidence,
         )
-    found = cuda_cpp.unhooked(dump, files=(Path(built.file).name, *built.headers))
+    files = (Path(built.file).name, *built.headers)
+    key = content_key(code_key(Path(cuda_cpp.__file__).parent), dump, *files)
+    # To read a dump takes longer than to run small cases.
+    found = cached_answer(
+        "unhooked",
+        key,
+        lambda: [(one.file, one.line) for one in cuda_cpp.unhooked(dump, files=files)],
+    )
     if not found:
         return None
-    first = found[0]
-    file = built.own_file(first.file) or built.file
+    name, line = found[0]
+    file = built.own_file(name) or built.file
     what = "a function's result goes straight to memory, where this machine cannot check it"
-    diagnostic = Diagnostic(file=file, line=first.line, severity="warning", message=what)
+    diagnostic = Diagnostic(file=file, line=line, severity="warning", message=what)
     return Rejected(
         verdict=Verdict.NOT_MEASURED,
-        message=f"{file}:{first.line}: {what}",
+        message=f"{file}:{line}: {what}",
         hint="assign it: `T t = f(x); *p = t;`, in place of `new (p) T(f(x))` or of a "
         "constructor's `member(f(x))`",
         evidence=replace(built.evidence, diagnostics=(diagnostic,), diagnostics_total=1),

@@ -20,6 +20,7 @@ from grader.sandbox import spawn
 from grader.sandbox.quick_start import quick_start
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
+from grader.system.cache import cached_answer, code_key, content_key
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Device, Language
 
@@ -87,6 +88,23 @@ def inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
 
     Raises GraderError if the program breaks down.
     """
+    name = Path(source.path).name
+    key = content_key(code_key(program.parent), program.name, sys.version, name, source.text, entry)
+    try:
+        found: dict[str, Any] = cached_answer(
+            "inspected", key, lambda: _inspected(source, program, entry)
+        )
+    except _ParserFailedError:
+        return {"syntax": {"message": "Python's parser failed on this file", "line": None}}
+    return found
+
+
+class _ParserFailedError(Exception):
+    pass
+
+
+def _inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
+    """Run the program; raise _ParserFailedError if it crashes or takes too long."""
     with scratch_folder("grade-inspect-") as folder:
         path = folder / Path(source.path).name
         path.write_text(source.text, encoding="utf-8")
@@ -98,7 +116,7 @@ def inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
             limits=spawn.WHOLE_OUTPUT,
         )
     if ended.signal is not None or ended.end is not spawn.End.EXITED:
-        return {"syntax": {"message": "Python's parser failed on this file", "line": None}}
+        raise _ParserFailedError
     try:
         result: dict[str, Any] = json.loads(ended.output) if ended.ok else {}
     except ValueError:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -25,6 +28,7 @@ from grader.errors import GraderError
 # CI images contain a filled cache, and tests use a fresh one.
 CACHE_DIR_VARIABLE = "GRADE_CACHE_DIR"
 
+_ANSWER = "answer.json"
 # No build takes this long: an older temporary folder was left by a killed run.
 _ABANDONED_S = 24 * 3600
 # The emulation's runtime compiles in seconds, on a slow machine in most of a minute.
@@ -74,6 +78,24 @@ def cached_folder(
             make(scratch)
             _put(scratch, entry)
     return entry
+
+
+def cached_answer(kind: str, key: str, compute: Callable[[], Any]) -> Any:
+    """Return the JSON value of an entry, that of `compute` if it does not exist.
+
+    If `compute` raises, nothing is stored and the exception propagates.
+    """
+
+    def make(folder: Path) -> None:
+        (folder / _ANSWER).write_text(json.dumps(compute()), encoding="utf-8")
+
+    return json.loads((cached_folder(kind, key, make) / _ANSWER).read_text(encoding="utf-8"))
+
+
+@functools.cache
+def code_key(package: Path) -> str:
+    """Return a key of the source in the folder of a package, for an entry that it computes."""
+    return content_key(*(file.read_bytes() for file in sorted(package.glob("*.py"))))
 
 
 def stored_folder(kind: str, key: str) -> Path | None:
