@@ -26,7 +26,8 @@ class Options:
     `gpu` is the GPU to use, None for the CPU. With `transport` None, memory is shared if a probe
     shows that this works. With `first`, the run takes kernel by kernel and ends at the first check
     that fails. With `contract`, CUDA C++ on the CPU rounds a * b + c once, as nvcc makes it.
-    Without `explain` nothing looks for the pattern of wrong results: for who reads verdicts only.
+    Without `explain` wrong elements are counted, and nothing else is said of them: for who reads
+    verdicts only.
     """
 
     gpu: Gpu | None = None

@@ -266,13 +266,14 @@ class CaseJudge:
         message += configuration_text(tuned) if tuned else ""
         if wrong.wrong_allowed and not wrong.accepted:
             message += f", {wrong.wrong_allowed} may be"
-        return replace(
+        counted = replace(
             case_result(self._case, Diagnosis(Verdict.WRONG_ANSWER, message)),
             elements=elements,
             mismatched=mismatched,
-            mismatches=wrong.mismatches(),
-            max_error=wrong.max_error,
         )
+        if not self._detectors.used:
+            return counted
+        return replace(counted, mismatches=wrong.mismatches(), max_error=wrong.max_error)
 
     def _hint(self, pattern: str, output: str) -> str:
         """Return a hint for the pattern, "" if there is none."""

@@ -55,7 +55,7 @@ def check_correctness(
     each case whose memory it checked meanwhile, and in which the worker did not fail.
 
     The `oracle` explains wrong results as those of other inputs. Without `explain` wrong elements
-    are counted, and nothing looks for their pattern. `host_settings` are those of `Session`.
+    are counted, and nothing else is said of them. `host_settings` are those of `Session`.
 
     Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """

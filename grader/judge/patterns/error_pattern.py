@@ -45,7 +45,7 @@ class Detectors:
     """
 
     def __init__(self, *, used: bool = True) -> None:
-        self._used = used
+        self.used = used
         self._order: tuple[_Detector, ...] = _DETECTORS
         self._misses: Counter[_Detector] = Counter()
         self._have_told = False
@@ -54,7 +54,7 @@ class Detectors:
     def know_enough(self, wrong: Comparison, *, hidden: bool = False) -> bool:
         """True if the pattern of an earlier case has to do, or nobody asks for any."""
         large = wrong.wrong.numel() > MOST_DESCRIBED
-        return not self._used or (self._have_told and (hidden or large))
+        return not self.used or (self._have_told and (hidden or large))
 
     def describe(self, given: PatternInput) -> str | None:
         """Return the pattern of the error, or None if no detector recognises it."""
