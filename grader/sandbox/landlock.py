@@ -113,11 +113,14 @@ def granted(*, gpu: bool) -> dict[str, list[str]]:
 
 def uncovered(folders: Iterable[Path]) -> list[Path]:
     """Return those of `folders` that every program may read, because they lie below a grant."""
-    grants = [Path(os.path.realpath(path)) for path in _readable(True)]
+    grants = _real(_readable(True))
     real = ((folder, Path(os.path.realpath(folder))) for folder in folders)
-    return [
-        folder for folder, path in real if any(grant in (path, *path.parents) for grant in grants)
-    ]
+    return [folder for folder, path in real if not grants.isdisjoint((path, *path.parents))]
+
+
+@functools.cache
+def _real(paths: tuple[str, ...]) -> frozenset[Path]:
+    return frozenset(Path(os.path.realpath(path)) for path in paths)
 
 
 def interpreter_files() -> list[str]:
