@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from grader.emulation.common.findings import Access
@@ -104,23 +105,26 @@ def _parts(form: Affine, box: Box | None) -> list[_Part] | None:
     shape = form.shape
     if box is None:
         return [(None, (0,) * len(shape), shape)]
-    bounds = []
+    bounds: list[int] = []  # the low and the high one of each axis
+    varied: dict[int, npt.NDArray[np.int64]] = {}  # those that differ between programs
     for axis, extent in enumerate(shape):
-        low, high = box.low[axis], box.high[axis]
-        bounds.append(torch.zeros(1, dtype=torch.int64) if low is None else low)
-        bounds.append(torch.tensor([extent]) if high is None else high)
-    batch = max(len(bound) for bound in bounds)
-    table = torch.stack([bound.expand(batch) for bound in bounds], 1).numpy()
+        for bound, usual in ((box.low[axis], 0), (box.high[axis], extent)):
+            if bound is not None and bound.numel() > 1:
+                varied[len(bounds)] = bound.numpy()
+            bounds.append(usual if bound is None else int(bound[0]))
     parts: list[_Part] = []
-    left = np.ones(batch, dtype=np.bool_)
+    left = np.ones(box.batch, dtype=np.bool_)
     for _ in range(_MOST_TILES):
-        kind = table[left.argmax()]  # `torch.unique` takes many times as long
-        alike = (table == kind).all(1)
-        lows, highs = kind[::2].tolist(), kind[1::2].tolist()
-        extents = tuple(high - low for low, high in zip(lows, highs, strict=True))
+        first = left.argmax()  # `torch.unique` takes many times as long
+        alike = np.ones_like(left)
+        for number, values in varied.items():
+            bounds[number] = int(values[first])
+            alike &= values == values[first]
+        lows = tuple(bounds[::2])
+        extents = tuple(high - low for low, high in zip(lows, bounds[1::2], strict=True))
         if min(extents) > 0:
             rows = None if alike.all() else torch.from_numpy(np.flatnonzero(alike))
-            parts.append((rows, tuple(lows), extents))
+            parts.append((rows, lows, extents))
         left &= ~alike
         if not left.any():
             return parts
