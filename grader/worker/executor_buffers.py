@@ -22,7 +22,7 @@ class ExecutorBuffer:
         self.item: int = getattr(torch, about.dtype).itemsize
         self.shape = about.shape or (1,)
         self.shown = False  # to the worker, whose memory holds the pattern until then
-        self.host_value: bytes | None = None  # that host code has written first
+        self.host_value: int | None = None  # that host code has written first
         self.host_filled: torch.Tensor | None = None  # the elements of the views it filled so
         # The output when host code had written last, if it ever wrote anything but zeros.
         self.host_image: torch.Tensor | None = None
@@ -52,19 +52,19 @@ class ExecutorBuffer:
     def host_wrote(self, theirs: torch.Tensor, wrote: torch.Tensor, values: torch.Tensor) -> int:
         """Return how many elements of host code's are work; `theirs` is the output it has now.
 
-        `values` are those that it `wrote`, in bytes like `theirs`.
+        `values` are those that it `wrote`, as whole numbers like `theirs`.
 
         One value in the whole output is no work: a kernel that adds up with atomics needs an
         output of zeros, and torch may make it so. Nor is one value in all of a view, such as a
         column. One value at places that host code has computed is.
         """
-        self.host_value = self.host_value or bytes(values[0].tolist())
-        if bool((theirs == theirs[0]).all()):
+        if self.host_value is None:
+            self.host_value = int(values[0])
+        if (theirs == theirs[0]).numpy().all():
             return 0
-        value = torch.tensor(list(self.host_value), dtype=torch.uint8)
-        held = (theirs == value).all(1).view(self.shape)
+        held = (theirs == self.host_value).view(self.shape)
         view = _smallest_view(wrote.view(self.shape))
-        if not bool((values == value).all()) or not bool(held[view].all()):
+        if not (values == self.host_value).numpy().all() or not bool(held[view].all()):
             return len(values)
         if self.host_filled is None:
             self.host_filled = torch.zeros(self.shape, dtype=torch.bool)

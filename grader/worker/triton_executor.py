@@ -25,8 +25,8 @@ import torch
 from grader.emulation.common import findings
 from grader.emulation.common.errors import Unsupported
 from grader.emulation.common.location import Location
-from grader.emulation.common.picking import put, same, some_of
-from grader.emulation.common.storage import Storage, View, is_filled
+from grader.emulation.common.picking import WHOLE, put, same, some_of
+from grader.emulation.common.storage import Storage, View, repeated
 from grader.emulation.triton_ir import execution, memory, ptx
 from grader.emulation.triton_ir.ir import Module
 from grader.emulation.triton_ir.parser import IRError, parse
@@ -259,11 +259,12 @@ class Executor:
         whole = torch.frombuffer(blob, dtype=torch.uint8)
         if buffer.shown and same(whole, buffer.data):
             return  # as nearly always
-        other = whole != buffer.data if buffer.shown else ~is_filled(whole, launches.PATTERN)
-        if not other.numpy().any():
+        before = buffer.data if buffer.shown else repeated(launches.PATTERN, len(blob))
+        kind = WHOLE[buffer.item]
+        theirs, ours = whole.view(kind), buffer.data.view(kind)
+        wrote = theirs != before.view(kind)
+        if not wrote.numpy().any():
             return
-        wrote = other.view(-1, buffer.item).any(1)
-        theirs, ours = whole.view(-1, buffer.item), buffer.data.view(-1, buffer.item)
         values = some_of(theirs, wrote)
         if not self._host_writes and (elements := buffer.host_wrote(theirs, wrote, values)):
             self._host_wrote[buffer.name] += elements

@@ -163,8 +163,13 @@ class View:
 
 def is_filled(data: torch.Tensor, pattern: bytes) -> torch.Tensor:
     """Return which bytes are those of a repeated pattern."""
-    expected = torch.frombuffer(bytearray(pattern), dtype=torch.uint8)
-    return data == expected.repeat(-(-data.numel() // len(pattern)))[: data.numel()]
+    return data == repeated(pattern, data.numel())
+
+
+def repeated(pattern: bytes, size: int) -> torch.Tensor:
+    """Return so many bytes of a repeated pattern."""
+    one = torch.frombuffer(bytearray(pattern), dtype=torch.uint8)
+    return one.repeat(-(-size // len(pattern)))[:size]
 
 
 def holds_pattern(storage: Storage, offsets: torch.Tensor, size: int) -> torch.Tensor:
