@@ -115,7 +115,10 @@ def splat(scalar: T, shape: tuple[int, ...]) -> Form | None:
     if scalar.dtype not in _INTEGERS:
         return None
     start = scalar.to(torch.int64)
-    low, high = (int(bound) for bound in torch.aminmax(start))
+    if start.numel() == 1:
+        low = high = int(start)
+    else:
+        low, high = (int(bound) for bound in torch.aminmax(start))
     return Affine(start, shape, (0,) * len(shape), scalar.dtype, low, high)
 
 

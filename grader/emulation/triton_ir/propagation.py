@@ -60,7 +60,7 @@ def _overflows(name: str, values: list[Value], data: torch.Tensor) -> bool:
         corners = [x * y for x in (low_a, high_a) for y in (low_b, high_b)]
         if max(corners) < 1 << 31 and min(corners) >= -(1 << 31):
             return False
-        return bool((a.to(torch.int64) * b.to(torch.int64) != data).any())
+        return bool((a.to(torch.int64) * b.to(torch.int64) != data).numpy().any())
     if name == "arith.addi":
-        return bool((((a ^ data) & (b ^ data)) < 0).any())
-    return bool((((a ^ b) & (a ^ data)) < 0).any())
+        return bool((((a ^ data) & (b ^ data)) < 0).numpy().any())
+    return bool((((a ^ b) & (a ^ data)) < 0).numpy().any())

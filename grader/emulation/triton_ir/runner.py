@@ -484,9 +484,9 @@ def _formed(op: Operation, values: list[Value]) -> Value | None:
 
 def _split(condition: torch.Tensor) -> _Choice:
     """Return one truth value, or the programs for which a condition is true and false."""
-    if bool(condition.all()):
+    if condition.numpy().all():
         return True
-    if not bool(condition.any()):
+    if not condition.numpy().any():
         return False
     return torch.nonzero(condition).reshape(-1), torch.nonzero(~condition).reshape(-1)
 
@@ -499,7 +499,7 @@ def _waits(loop: Operation) -> bool:
 
 def _uniform(value: Value) -> bool:
     data = value.data.reshape(-1)
-    return len(data) == 1 or bool((data == data[0]).all())
+    return len(data) == 1 or bool((data == data[0]).numpy().all())
 
 
 def _values(items: Sequence[Item], count: int) -> list[Value | None]:
