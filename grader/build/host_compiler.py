@@ -236,13 +236,15 @@ def _quick_linker(cxx: Tool) -> tuple[str, ...]:
     ld.bfd takes three times as long to read libstdc++. But ld.bfd passes over a link to nowhere
     among the libraries, as beside a copied g++, and gold fails at it.
     """
-    gold = shutil.which("ld.gold")
-    return () if gold is None else _flag_of(gold, cxx)
+    return _linker_flag(cxx, os.environ.get("PATH"))
 
 
 @functools.cache
-def _flag_of(gold: str, cxx: Tool) -> tuple[str, ...]:
-    """Return the flag if g++ can link with it: tried once on a machine."""
+def _linker_flag(cxx: Tool, path: str | None) -> tuple[str, ...]:
+    """Return the flag if gold is on `path` and g++ can link with it: tried once on a machine."""
+    gold = shutil.which("ld.gold", path=path)
+    if gold is None:
+        return ()
     flag, product = "-fuse-ld=gold", "empty.so"
 
     def make(folder: Path) -> None:
