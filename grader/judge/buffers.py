@@ -148,6 +148,8 @@ class Buffer:
         behind the data.
         """
         assert self._guards is not None, "not armed"
+        if self.sealed:  # and so are its guards
+            return None
         low, high = self._guard_views()
         if not same_bytes(high, self._guards[1]):
             return self.size + int((high != self._guards[1]).nonzero()[0])
