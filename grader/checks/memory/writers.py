@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from grader.assignment.cases import Case
-from grader.assignment.signature import Argument
 from grader.checks.common.case_run import RunSetup
 from grader.report.evidence import Writers
 
@@ -19,7 +18,8 @@ MOST_ARRAYS = 2
 MOST_ELEMENTS = 1152  # 36 rows of 32
 _COLUMNS = 32  # of a vector
 _WORD_BYTES = 4
-_RUN = re.compile(r"(-|(\d{1,18})\.(\d{1,4}))\+(\d{1,4})")
+_RUN = re.compile(r"(?:-|(\d{1,18})\.(\d{1,4}))\+(\d{1,4})")
+_RUNS = re.compile(rf"{_RUN.pattern}(?: {_RUN.pattern})*")
 _NUMBER = re.compile(r"\d{1,4}")
 _MOST_CHARACTERS = 200
 
@@ -34,55 +34,70 @@ def small_writers(
     """
     signature = setup.assignment.signature
     outputs = {array.name: array for array in signature.arrays if array.role.written}
-    words: dict[tuple[str, str], dict[int, str]] = {}
-    doubles: dict[tuple[str, str], set[int]] = {}
-    launches: dict[tuple[str, str], Mapping[str, Any]] = {}
+    parts: dict[tuple[str, str], list[_Part]] = {}
     for record in records:
         if record.get("record") != "writers" or record.get("buffer") not in outputs:
             continue
-        key = str(record["buffer"]), str(record.get("case"))
-        launches[key] = record
-        first = record.get("first")
-        if type(first) is not int or first < 0:
-            raise ValueError(f"first is {first!r}")
-        # A later call of the case replaces the earlier one.
-        found = _expanded(record.get("writers"))
-        words.setdefault(key, {}).update(enumerate(found, first))
-        several = doubles.setdefault(key, set())
-        several -= set(range(first, first + len(found)))
-        several |= {first + number for number in _numbers(record.get("doubles"))}
-    best: dict[str, Writers] = {}
-    for (name, case), by_word in words.items():
+        part = _part(record)  # a later call of the case replaces the earlier one
+        parts.setdefault((str(record["buffer"]), str(record.get("case"))), []).append(part)
+    best: dict[str, tuple[tuple[bool, int], str, tuple[int, ...], int]] = {}
+    for (name, case), found in parts.items():
         if case not in cases:
             continue
         array = outputs[name]
         of_case = setup.assignment.signature_of(cases[case])
         size = of_case.element_type(array, setup.built.language).size
         shape = of_case.shape(array, cases[case].sizes)
-        launch, several = launches[name, case], doubles[name, case]
-        drawn = _writers(array, shape, size, by_word, several, launch, case)
-        if drawn and (name not in best or _rank(drawn) > _rank(best[name])):
-            best[name] = drawn
-    return tuple(best.values())[:MOST_ARRAYS]
+        elements = math.prod(shape)
+        # Of elements that are smaller than words nobody knows the writers.
+        if size % _WORD_BYTES or not 0 < elements <= MOST_ELEMENTS:
+            continue
+        # How well the case shows the grid: several blocks, then many elements.
+        rank = math.prod(found[-1].grid) > 1, elements
+        if name not in best or rank > best[name][0]:
+            best[name] = rank, case, shape, size // _WORD_BYTES
+    return tuple(
+        _writers(name, case, shape, words, parts[name, case])
+        for name, (_, case, shape, words) in best.items()
+    )[:MOST_ARRAYS]
 
 
-def _rank(found: Writers) -> tuple[bool, int]:
-    """Return how well the case shows the grid: several blocks, then many elements."""
-    return math.prod(found.grid) > 1, found.elements
+class _Part(NamedTuple):
+    """A record: the writers of words from the `first` on, and those with several."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    first: int
+    runs: list[tuple[str, str, str]]  # BLOCK and THREAD of the first word, and how many
+    doubles: list[int]
+
+    def words(self) -> Iterator[str]:
+        """Yield of each word "BLOCK.THREAD" or "-"."""
+        for block, thread, length in self.runs:
+            if not block:
+                yield from ["-"] * int(length)
+                continue
+            start = int(thread)
+            yield from (f"{int(block)}.{n}" for n in range(start, start + int(length)))
 
 
-def _expanded(text: object) -> list[str]:
-    """Return of each word "BLOCK.THREAD" or "-"."""
-    found: list[str] = []
-    for run in str(text).split(" "):
-        match = _RUN.fullmatch(run)
-        if match is None or len(found) > MOST_ELEMENTS:
-            raise ValueError(f"not the writers of words: {run!r:.100}")
-        whole, block, thread, length = match.groups()
-        first = 0 if whole == "-" else int(thread)
-        numbers = range(first, first + int(length))
-        found += ["-" if whole == "-" else f"{int(block)}.{number}" for number in numbers]
-    return found
+def _part(record: Mapping[str, Any]) -> _Part:
+    """Return a record's part. Raises ValueError if the runtime cannot have written it."""
+    first, text = record.get("first"), str(record.get("writers"))
+    if type(first) is not int or first < 0:
+        raise ValueError(f"first is {first!r}")
+    runs = _RUN.findall(text)
+    if not _RUNS.fullmatch(text) or sum(int(length) for _, _, length in runs) > MOST_ELEMENTS:
+        raise ValueError(f"not the writers of words: {text!r:.100}")
+    return _Part(
+        kernel=str(record.get("kernel"))[:_MOST_CHARACTERS],
+        grid=_triple(record.get("grid")),
+        block=_triple(record.get("block")),
+        first=first,
+        runs=runs,
+        doubles=_numbers(record.get("doubles")),
+    )
 
 
 def _numbers(text: object) -> list[int]:
@@ -93,29 +108,27 @@ def _numbers(text: object) -> list[int]:
 
 
 def _writers(
-    array: Argument,
-    shape: tuple[int, ...],
-    size: int,
-    by_word: Mapping[int, str],
-    several: set[int],
-    launch: Mapping[str, Any],
-    case: str,
-) -> Writers | None:
-    """Return the record for the report; None if elements are smaller than words, or too many."""
+    name: str, case: str, shape: tuple[int, ...], words: int, parts: Sequence[_Part]
+) -> Writers:
+    """Return the record for the report; an element has so many words."""
+    by_word: dict[int, str] = {}
+    doubles: set[int] = set()
+    for part in parts:
+        found = list(part.words())
+        by_word.update(enumerate(found, part.first))
+        doubles -= set(range(part.first, part.first + len(found)))
+        doubles |= {part.first + number for number in part.doubles}
     elements = math.prod(shape)
-    words, rest = divmod(size, _WORD_BYTES)
-    if rest or not 0 < elements <= MOST_ELEMENTS:
-        return None
     cells = [by_word.get(number * words, "-") for number in range(elements)]
-    marks = "".join(".x"[number * words in several] for number in range(elements))
+    marks = "".join(".x"[number * words in doubles] for number in range(elements))
     columns = min(shape[-1] if len(shape) > 1 else _COLUMNS, elements)
     rows = range(0, elements, columns)
     return Writers(
-        kernel=str(launch.get("kernel"))[:_MOST_CHARACTERS],
-        array=array.name,
+        kernel=parts[-1].kernel,
+        array=name,
         case=case,
-        grid=_triple(launch.get("grid")),
-        block_size=_triple(launch.get("block")),
+        grid=parts[-1].grid,
+        block_size=parts[-1].block,
         elements=elements,
         columns=columns,
         cells=tuple(" ".join(cells[first : first + columns]) for first in rows),
