@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from grader.errors import GraderError
 from grader.system import cache
-from grader.system.cache import CACHE_DIR_VARIABLE, cache_root, cached_folder, content_key
+from grader.system.cache import (
+    CACHE_DIR_VARIABLE,
+    cache_root,
+    cached_answer,
+    cached_folder,
+    code_key,
+    content_key,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +46,39 @@ def test_entry_is_made_once(root: Path) -> None:
     assert cached_folder("kind", "key", make) == first == root / "kind" / "key"
     assert len(made) == 1
     assert (first / "product").read_text(encoding="utf-8") == "made"
+
+
+def test_an_answer_is_computed_once() -> None:
+    computed: list[int] = []
+
+    def compute() -> dict[str, list[int]]:
+        computed.append(1)
+        return {"lines": computed}
+
+    assert cached_answer("kind", "key", compute) == {"lines": [1]}
+    assert cached_answer("kind", "key", compute) == {"lines": [1]}
+    assert cached_answer("kind", "another", compute) == {"lines": [1, 1]}
+
+
+def test_a_question_without_an_answer_is_asked_again() -> None:
+    def fail() -> None:
+        raise ValueError("no answer")
+
+    with pytest.raises(ValueError, match="no answer"):
+        cached_answer("kind", "key", fail)
+    assert cached_answer("kind", "key", lambda: None) is None
+
+
+def test_another_code_has_another_key(tmp_path: Path) -> None:
+    def package(name: str, text: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "unchanged.py").touch()
+        (folder / "module.py").write_text(text)
+        return folder
+
+    keys = [code_key(package(name, text)) for name, text in (("a", "1"), ("b", "1"), ("c", "2"))]
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_other_kinds_and_keys_are_other_entries() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from grading_bench import small_silu
@@ -16,10 +18,13 @@ from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.report.evidence import RulesEvidence
 from grader.report.verdict import Verdict
+from grader.sandbox import spawn
 from grader.submission.reader import SourceFile, read_submission
+from grader.system.cache import CACHE_DIR_VARIABLE
 from grader.vocabulary import CheckName, Device
 from grader.worker.inspect_python import inspect
 
+RUN = spawn.run
 SIGNATURE = read_assignment(REPOSITORY / "assignments" / "silu").signature
 
 
@@ -51,6 +56,30 @@ def test_a_file_with_many_or_long_names_is_no_fault_of_the_grader(
     built = build_python(SIGNATURE, SourceFile(path="silu.py", text=text), Device.CPU, tmp_path)
     if isinstance(built, Rejected):
         assert built.verdict is Verdict.COMPILE_ERROR
+
+
+def test_a_file_is_parsed_once_and_a_failure_of_the_parser_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE_DIR_VARIABLE, str(tmp_path / "cache"))
+    started: list[spawn.End] = []
+    end = spawn.End.TIME_LIMIT
+
+    def run(*arguments: Any, **settings: Any) -> spawn.Ended:
+        started.append(end)
+        return replace(RUN(*arguments, **settings), end=end)
+
+    monkeypatch.setattr(spawn, "run", run)
+    hand_in = SourceFile(path="silu.py", text="def silu(input, output, n): pass\n")
+    built = build_python(SIGNATURE, hand_in, Device.CPU, tmp_path)
+    assert isinstance(built, Rejected)
+    assert "parser failed" in built.message
+    end = spawn.End.EXITED
+    for _ in range(3):
+        assert isinstance(build_python(SIGNATURE, hand_in, Device.CPU, tmp_path), Built)
+    assert started == [spawn.End.TIME_LIMIT, spawn.End.EXITED]
+    other = replace(hand_in, text="def silu(input, output): pass\n")
+    assert isinstance(build_python(SIGNATURE, other, Device.CPU, tmp_path), Rejected)
 
 
 def test_a_file_that_parses_may_be_too_deep() -> None:
