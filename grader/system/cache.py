@@ -83,13 +83,19 @@ def cached_folder(
 def cached_answer(kind: str, key: str, compute: Callable[[], Any]) -> Any:
     """Return the JSON value of an entry, that of `compute` if it does not exist.
 
-    If `compute` raises, nothing is stored and the exception propagates.
+    If `compute` raises, nothing is stored and the exception propagates. Where the cache cannot be
+    written, the value is computed each time.
     """
+    if (stored := stored_folder(kind, key)) is not None:
+        return json.loads((stored / _ANSWER).read_text(encoding="utf-8"))
+    text = json.dumps(compute())
+    with contextlib.suppress(GraderError, OSError):
+        cached_folder(kind, key, lambda folder: _write(folder / _ANSWER, text))
+    return json.loads(text)
 
-    def make(folder: Path) -> None:
-        (folder / _ANSWER).write_text(json.dumps(compute()), encoding="utf-8")
 
-    return json.loads((cached_folder(kind, key, make) / _ANSWER).read_text(encoding="utf-8"))
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
 
 
 @functools.cache

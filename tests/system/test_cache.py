@@ -69,6 +69,12 @@ def test_a_question_without_an_answer_is_asked_again() -> None:
     assert cached_answer("kind", "key", lambda: None) is None
 
 
+def test_an_answer_that_cannot_be_kept_is_still_one(root: Path) -> None:
+    root.write_text("a file in the cache's place")
+    assert cached_answer("kind", "key", lambda: [1]) == [1]
+    assert cached_answer("kind", "key", lambda: [2]) == [2]
+
+
 def test_another_code_has_another_key(tmp_path: Path) -> None:
     def package(name: str, text: str) -> Path:
         folder = tmp_path / name
