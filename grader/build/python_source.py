@@ -94,17 +94,17 @@ def inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
         found: dict[str, Any] = cached_answer(
             "inspected", key, lambda: _inspected(source, program, entry)
         )
-    except _ParserFailedError:
-        return {"syntax": {"message": "Python's parser failed on this file", "line": None}}
+    except _ParserFailedError as failed:
+        return {"syntax": {"message": str(failed), "line": None}}
     return found
 
 
 class _ParserFailedError(Exception):
-    pass
+    """The parser has failed, perhaps for lack of time or memory: next time it may not."""
 
 
 def _inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
-    """Run the program; raise _ParserFailedError if it crashes or takes too long."""
+    """Run the program. Raises _ParserFailedError for what is no mistake in a line."""
     with scratch_folder("grade-inspect-") as folder:
         path = folder / Path(source.path).name
         path.write_text(source.text, encoding="utf-8")
@@ -116,13 +116,15 @@ def _inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
             limits=spawn.WHOLE_OUTPUT,
         )
     if ended.signal is not None or ended.end is not spawn.End.EXITED:
-        raise _ParserFailedError
+        raise _ParserFailedError("Python's parser failed on this file")
     try:
         result: dict[str, Any] = json.loads(ended.output) if ended.ok else {}
     except ValueError:
         result = {}
     if not result:
         raise GraderError(f"inspecting {path.name} failed: {ended.output[-500:]}")
+    if "syntax" in result and result["syntax"]["line"] is None:
+        raise _ParserFailedError(result["syntax"]["message"])
     return result
 
 

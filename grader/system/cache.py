@@ -84,10 +84,11 @@ def cached_answer(kind: str, key: str, compute: Callable[[], Any]) -> Any:
     """Return the JSON value of an entry, that of `compute` if it does not exist.
 
     If `compute` raises, nothing is stored and the exception propagates. Where the cache cannot be
-    written, the value is computed each time.
+    written or read, the value is computed each time.
     """
-    if (stored := stored_folder(kind, key)) is not None:
-        return json.loads((stored / _ANSWER).read_text(encoding="utf-8"))
+    with contextlib.suppress(OSError, ValueError):
+        if (stored := stored_folder(kind, key)) is not None:
+            return json.loads((stored / _ANSWER).read_text(encoding="utf-8"))
     text = json.dumps(compute())
     with contextlib.suppress(GraderError, OSError):
         cached_folder(kind, key, lambda folder: _write(folder / _ANSWER, text))

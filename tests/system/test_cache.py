@@ -6,6 +6,7 @@ import fcntl
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,15 @@ def test_a_question_without_an_answer_is_asked_again() -> None:
 def test_an_answer_that_cannot_be_kept_is_still_one(root: Path) -> None:
     root.write_text("a file in the cache's place")
     assert cached_answer("kind", "key", lambda: [1]) == [1]
+    assert cached_answer("kind", "key", lambda: [2]) == [2]
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.write_text(""), Path.unlink])
+def test_an_answer_that_cannot_be_read_is_computed(
+    root: Path, damage: Callable[[Path], object]
+) -> None:
+    assert cached_answer("kind", "key", lambda: [1]) == [1]
+    damage(root / "kind" / "key" / "answer.json")
     assert cached_answer("kind", "key", lambda: [2]) == [2]
 
 

@@ -87,7 +87,7 @@ def nested(starts: T) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     strides: list[int] = []
     left = starts.numpy()  # a few numbers, as a rule: torch takes twice as long
     while len(left) > 1:
-        step = int(left[1] - left[0])
+        step = int((left[1:2] - left[:1])[0])  # numbers would warn where they wrap around
         breaks = np.flatnonzero(left[1:] - left[:-1] != step)
         run = int(breaks[0]) + 1 if len(breaks) else len(left)
         if step < 0 or len(left) % run or len(extents) == _MOST_NESTED:
