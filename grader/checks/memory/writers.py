@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from grader.assignment.cases import Case
@@ -40,7 +42,7 @@ def small_writers(
             continue
         part = _part(record)  # a later call of the case replaces the earlier one
         parts.setdefault((str(record["buffer"]), str(record.get("case"))), []).append(part)
-    best: dict[str, tuple[tuple[bool, int], str, tuple[int, ...], int]] = {}
+    best: dict[str, tuple[tuple[bool, int], Callable[[], Writers]]] = {}
     for (name, case), found in parts.items():
         if case not in cases:
             continue
@@ -55,11 +57,9 @@ def small_writers(
         # How well the case shows the grid: several blocks, then many elements.
         rank = math.prod(found[-1].grid) > 1, elements
         if name not in best or rank > best[name][0]:
-            best[name] = rank, case, shape, size // _WORD_BYTES
-    return tuple(
-        _writers(name, case, shape, words, parts[name, case])
-        for name, (_, case, shape, words) in best.items()
-    )[:MOST_ARRAYS]
+            draw = partial(_writers, name, case, shape, size // _WORD_BYTES, found)
+            best[name] = rank, draw
+    return tuple(draw() for _, draw in islice(best.values(), MOST_ARRAYS))
 
 
 class _Part(NamedTuple):
