@@ -88,8 +88,8 @@ def inspected(source: SourceFile, program: Path, entry: str) -> dict[str, Any]:
 
     Raises GraderError if the program breaks down.
     """
-    name = Path(source.path).name
-    key = content_key(code_key(program.parent), program.name, sys.version, name, source.text, entry)
+    code = code_key(program.parent)
+    key = content_key(code, program.name, sys.version, source.path, source.text, entry)
     try:
         found: dict[str, Any] = cached_answer(
             "inspected", key, lambda: _inspected(source, program, entry)

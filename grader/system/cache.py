@@ -58,7 +58,7 @@ def content_key(*parts: str | bytes) -> str:
 
 
 def cached_folder(
-    kind: str, key: str, make: Callable[[Path], None], *, exclusive: bool = False
+    kind: str, key: str, make: Callable[[Path], object], *, exclusive: bool = False
 ) -> Path:
     """Return the folder of an entry, calling `make(folder)` if it does not exist.
 
@@ -91,12 +91,8 @@ def cached_answer(kind: str, key: str, compute: Callable[[], Any]) -> Any:
             return json.loads((stored / _ANSWER).read_text(encoding="utf-8"))
     text = json.dumps(compute())
     with contextlib.suppress(GraderError, OSError):
-        cached_folder(kind, key, lambda folder: _write(folder / _ANSWER, text))
+        cached_folder(kind, key, lambda folder: (folder / _ANSWER).write_text(text, "utf-8"))
     return json.loads(text)
-
-
-def _write(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8")
 
 
 @functools.cache
