@@ -85,7 +85,7 @@ def nested(starts: T) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Return (extents, strides) of numbers that are steps of steps; None if they are not."""
     extents: list[int] = []
     strides: list[int] = []
-    left = starts.numpy()  # a few numbers, as a rule: torch takes twice as long
+    left = starts.numpy()
     while len(left) > 1:
         step = int((left[1:2] - left[:1])[0])  # numbers would warn where they wrap around
         breaks = np.flatnonzero(left[1:] - left[:-1] != step)

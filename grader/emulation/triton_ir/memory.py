@@ -118,7 +118,7 @@ class Memory:
             return
         if mask is not None:
             lanes = mask.numpy().reshape(mask.shape[0], -1)
-            some = torch.from_numpy(lanes.any(1))  # torch takes a hundred times as long
+            some = torch.from_numpy(lanes.any(1))  # torch takes far longer for a large one
             programs = programs[some.expand(len(programs))]
         self.storing[programs.long()] = True
 
